@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"weft/pjrt"
+)
+
+// cacheMagic begins every entry. Its number changes with the layout: magic, sha256 of the key, sha256 of the payload,
+// payload.
+const cacheMagic = "weft compiled program 1\n"
+
+// compileCache keeps serialised executables in a folder, one file a program. An entry is used only when its key and
+// its payload's checksum agree and the plugin accepts it; anything else is compiled again and overwritten. A nil cache
+// never hits.
+type compileCache struct {
+	dir      string
+	topology string
+	log      *slog.Logger
+}
+
+func newCompileCache(dir, topology string, log *slog.Logger) *compileCache {
+	return &compileCache{dir: dir, topology: topology, log: log}
+}
+
+func (c *compileCache) key(text []byte, opts pjrt.CompileOptions) [sha256.Size]byte {
+	h := sha256.New()
+	for _, part := range [][]byte{[]byte(cacheMagic), []byte(c.topology), opts.Marshal(), text} {
+		fmt.Fprintf(h, "%d\n", len(part))
+		h.Write(part)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+func (c *compileCache) path(key [sha256.Size]byte) string {
+	return filepath.Join(c.dir, hex.EncodeToString(key[:])+".weftexe")
+}
+
+// load returns the executable of an earlier run, or nil when there is none that can be trusted.
+func (c *compileCache) load(client *pjrt.Client, text []byte, opts pjrt.CompileOptions) (*pjrt.LoadedExecutable, bool, error) {
+	if c == nil {
+		return nil, false, nil
+	}
+	key := c.key(text, opts)
+	path := c.path(key)
+	entry, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	var payload []byte
+	if err == nil {
+		payload, err = openEntry(entry, key)
+	}
+	if err == nil {
+		var exe *pjrt.LoadedExecutable
+		if exe, err = client.Load(payload, &opts); err == nil {
+			return exe, true, nil
+		}
+	}
+	c.log.Warn("compile cache entry cannot be used, compiling again", "file", path, "reason", err)
+	return nil, false, nil
+}
+
+// openEntry checks an entry's header and checksums and returns the serialised executable.
+func openEntry(entry []byte, key [sha256.Size]byte) ([]byte, error) {
+	rest, ok := bytes.CutPrefix(entry, []byte(cacheMagic))
+	if !ok || len(rest) < 2*sha256.Size {
+		return nil, errors.New("not an entry of this version of weft, or truncated")
+	}
+	if !bytes.Equal(rest[:sha256.Size], key[:]) {
+		return nil, errors.New("it belongs to another program")
+	}
+	payload := rest[2*sha256.Size:]
+	if sum := sha256.Sum256(payload); !bytes.Equal(rest[sha256.Size:2*sha256.Size], sum[:]) {
+		return nil, errors.New("its checksum does not agree")
+	}
+	return payload, nil
+}
+
+// store writes an entry under a temporary name and renames it. A cache that cannot be written only costs time, so it
+// is a warning.
+func (c *compileCache) store(exe *pjrt.LoadedExecutable, text []byte, opts pjrt.CompileOptions) {
+	if c == nil {
+		return
+	}
+	if err := c.write(exe, c.key(text, opts)); err != nil {
+		c.log.Warn("the compiled program is not kept", "folder", c.dir, "reason", err)
+	}
+}
+
+func (c *compileCache) write(exe *pjrt.LoadedExecutable, key [sha256.Size]byte) error {
+	payload, err := exe.Executable().Serialize()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(c.dir, "tmp-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	sum := sha256.Sum256(payload)
+	for _, part := range [][]byte{[]byte(cacheMagic), key[:], sum[:], payload} {
+		if _, err = f.Write(part); err != nil {
+			break
+		}
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), c.path(key))
+}
+
+// hostCPU identifies the instruction set of this host as the kernel lists it.
+func hostCPU() string {
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "unknown"
+	}
+	var model, flags string
+	for line := range strings.Lines(string(info)) {
+		switch {
+		case model == "" && strings.HasPrefix(line, "model name"):
+			model = strings.TrimSpace(line)
+		case flags == "" && (strings.HasPrefix(line, "flags") || strings.HasPrefix(line, "Features")):
+			flags = strings.TrimSpace(line)
+		}
+	}
+	sum := sha256.Sum256([]byte(model + flags))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"weft/engine/sharding"
+	"weft/pjrt"
+)
+
+// Options says which devices a Runtime takes and where compiled programs are kept.
+type Options struct {
+	// Plugin is the loaded PJRT plugin; PluginID names its build (its name, version and checksum) in cache keys.
+	Plugin   *pjrt.Plugin
+	PluginID string
+	// ClientOptions are the plugin's create options, such as cpu_device_count.
+	ClientOptions map[string]any
+	// Mesh is the arrangement of the devices; its size is the number of devices taken.
+	Mesh sharding.Mesh
+	// CacheDir keeps compiled programs between runs. Empty: no cache.
+	CacheDir string
+	// Logger gets one line for a thing worth knowing (a cache entry that was damaged). Nil: slog.Default.
+	Logger *slog.Logger
+}
+
+// Runtime is a PJRT client and the mesh of its devices.
+type Runtime struct {
+	client *pjrt.Client
+	mesh   sharding.Mesh
+	// devices is the device of every mesh position, local or not.
+	devices []*pjrt.Device
+	// local lists the mesh positions whose device belongs to this process.
+	local []int
+	cache *compileCache
+	log   *slog.Logger
+}
+
+// Open creates the client and takes the first Mesh.NumDevices() of its devices in the order of their ids, local or
+// not. It fails when the plugin has fewer, or when none of them belongs to this process.
+func Open(o Options) (*Runtime, error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	client, err := o.Plugin.NewClient(o.ClientOptions)
+	if err != nil {
+		return nil, fmt.Errorf("start the PJRT plugin %s: %w", o.Plugin.Path(), err)
+	}
+	rt := &Runtime{client: client, mesh: o.Mesh, log: o.Logger}
+	if err := rt.takeDevices(); err != nil {
+		_ = client.Close()
+		return nil, err
+	}
+	if o.CacheDir != "" {
+		rt.cache = newCompileCache(o.CacheDir, rt.topologyKey(o.PluginID), o.Logger)
+	}
+	return rt, nil
+}
+
+func (rt *Runtime) takeDevices() error {
+	all := slices.Clone(rt.client.Devices())
+	slices.SortFunc(all, func(a, b *pjrt.Device) int { return a.ID() - b.ID() })
+	n := rt.mesh.NumDevices()
+	if len(all) < n {
+		return fmt.Errorf("the mesh %v needs %d devices, the %s plugin has %d: ask for fewer devices", rt.mesh, n, rt.client.PlatformName(), len(all))
+	}
+	rt.devices = all[:n]
+	for p, d := range rt.devices {
+		if d.IsAddressable() {
+			rt.local = append(rt.local, p)
+		}
+	}
+	if len(rt.local) == 0 {
+		return fmt.Errorf("none of the %d devices of the mesh %v belongs to process %d: use all devices of the slice", n, rt.mesh, rt.client.ProcessIndex())
+	}
+	return nil
+}
+
+// topologyKey describes everything outside of a program that a compiled executable depends on.
+func (rt *Runtime) topologyKey(pluginID string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "plugin %s\nplatform %s %s\n", pluginID, rt.client.PlatformName(), rt.client.PlatformVersion())
+	for _, d := range rt.devices {
+		fmt.Fprintf(&b, "device %d process %d %s\n", d.ID(), d.ProcessIndex(), d.Kind())
+	}
+	if rt.client.PlatformName() == "cpu" {
+		// XLA compiles for the instruction set of the host it runs on.
+		fmt.Fprintf(&b, "host %s\n", hostCPU())
+	}
+	return b.String()
+}
+
+// Mesh returns the mesh of the runtime.
+func (rt *Runtime) Mesh() sharding.Mesh { return rt.mesh }
+
+// Platform returns the plugin's platform name, such as "cpu" or "tpu".
+func (rt *Runtime) Platform() string { return rt.client.PlatformName() }
+
+// DeviceKind describes the devices, such as "TPU v6 lite".
+func (rt *Runtime) DeviceKind() string { return rt.devices[0].Kind() }
+
+// LocalDevices returns the mesh positions whose devices belong to this process.
+func (rt *Runtime) LocalDevices() []int { return slices.Clone(rt.local) }
+
+// ProcessIndex is this process's number among those of the slice.
+func (rt *Runtime) ProcessIndex() int { return rt.client.ProcessIndex() }
+
+// MemoryStats returns the memory statistics of the first local device, in bytes. Plugins without them (CPU) give an
+// error.
+func (rt *Runtime) MemoryStats() (pjrt.MemoryStats, error) {
+	return rt.devices[rt.local[0]].MemoryStats()
+}
+
+// Close releases the client. Arrays, programs and states must have been destroyed.
+func (rt *Runtime) Close() error { return rt.client.Close() }

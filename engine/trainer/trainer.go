@@ -1,0 +1,237 @@
+// Package trainer is the training loop: epochs of steps over a source of batches, a report of each step, and a save at
+// each epoch's end or when asked to stop.
+//
+// The loop runs one step ahead of the metrics it reads, so that the host prepares a batch while the devices work. It
+// knows neither files nor terminals: batches, saves and reports are the caller's.
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"weft/engine"
+)
+
+// Position is a place between two steps of a run, with what the epoch has summed up to it. It is what a checkpoint must
+// hold, beside the state, to continue with the same bits.
+type Position struct {
+	// Epoch is 0-based; StepInEpoch steps of it are done.
+	Epoch       int `json:"epoch"`
+	StepInEpoch int `json:"step_in_epoch"`
+	// Step is the number of updates done in all.
+	Step int `json:"step"`
+	// LossSum, in nats, and Targets are those of the epoch's steps so far.
+	LossSum float64 `json:"loss_sum"`
+	Targets int     `json:"targets"`
+	// Seconds is the time spent on the epoch so far.
+	Seconds float64 `json:"seconds"`
+}
+
+// Loss is the mean loss over the targets of the epoch so far.
+func (p Position) Loss() float64 { return p.LossSum / math.Max(1, float64(p.Targets)) }
+
+// Source gives this process's part of every global batch.
+type Source interface {
+	StepsPerEpoch() int
+	// Batches yields the batches of an epoch from step first on. A cancelled context ends it with its error.
+	Batches(ctx context.Context, epoch, first int) iter.Seq2[engine.Batch, error]
+}
+
+// Stepper does one update.
+type Stepper interface {
+	Run(state *engine.State, batch engine.Batch) (*engine.Pending, error)
+}
+
+// StepRecord is the report of one step.
+type StepRecord struct {
+	// Step and Epoch are 1-based.
+	Step  int `json:"step"`
+	Epoch int `json:"epoch"`
+	// Loss is the mean over the batch's targets, in nats, before the update; GradNorm the global norm before clipping.
+	Loss     float64 `json:"loss"`
+	GradNorm float64 `json:"grad_norm"`
+	LR       float64 `json:"lr"`
+	// Tokens is the number of positions of the global batch, padding included, and Targets how many were learned from.
+	Tokens       int     `json:"tokens"`
+	Targets      int     `json:"targets"`
+	StepTime     float64 `json:"step_time_s"`
+	TokensPerSec float64 `json:"tokens_per_s"`
+}
+
+// EpochRecord is the report of one epoch.
+type EpochRecord struct {
+	// Epoch is 1-based, of Epochs.
+	Epoch, Epochs int
+	// Loss is the summed loss of the epoch's targets divided by their number.
+	Loss         float64
+	Seconds      float64
+	TokensPerSec float64
+}
+
+// Hooks are the caller's side of the loop. Save and Stopped may be nil.
+type Hooks struct {
+	Step  func(StepRecord) error
+	Epoch func(EpochRecord)
+	// Save writes a checkpoint. epochEnd tells an epoch's end from a save on the way out.
+	Save func(ctx context.Context, at Position, epochEnd bool) error
+}
+
+// Run is one run of the loop.
+type Run struct {
+	Step   Stepper
+	State  *engine.State
+	Source Source
+	Epochs int
+	// TokensPerStep is the number of positions of a global batch.
+	TokensPerStep int
+	// LR returns the learning rate of a 1-based update, for the reports.
+	LR func(step int) float64
+	// From is where to begin: zero, or the position of a checkpoint whose state State holds.
+	From  Position
+	Hooks Hooks
+}
+
+// ErrStopped is returned when the run was asked to stop and has saved its state.
+var ErrStopped = errors.New("stopped before the end; the state is saved")
+
+// Do runs the loop. When stop is closed it finishes the step that runs, saves, and returns ErrStopped.
+func (r *Run) Do(ctx context.Context, stop <-chan struct{}) (Position, error) {
+	feed, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-feed.Done():
+		}
+	}()
+	l := loop{Run: r, at: r.From, stop: stop}
+	for l.at.Epoch < r.Epochs {
+		if err := l.epoch(ctx, feed); err != nil {
+			return l.at, err
+		}
+	}
+	return l.at, nil
+}
+
+type loop struct {
+	*Run
+	at      Position
+	stop    <-chan struct{}
+	pending *engine.Pending
+	last    time.Time
+}
+
+func (l *loop) stopping() bool {
+	select {
+	case <-l.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// epoch runs the rest of the epoch at l.at.
+func (l *loop) epoch(ctx, feed context.Context) error {
+	l.last = time.Now()
+	for batch, err := range l.Source.Batches(feed, l.at.Epoch, l.at.StepInEpoch) {
+		if l.stopping() {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := l.launch(batch); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := l.settle(); err != nil {
+		return err
+	}
+	if l.at.StepInEpoch < l.Source.StepsPerEpoch() {
+		if !l.stopping() {
+			return fmt.Errorf("the data of epoch %d ended after %d of %d steps", l.at.Epoch+1, l.at.StepInEpoch, l.Source.StepsPerEpoch())
+		}
+		return l.saveAndStop(ctx)
+	}
+	return l.finishEpoch(ctx)
+}
+
+// launch enqueues a step, then settles the one before it.
+func (l *loop) launch(batch engine.Batch) error {
+	next, err := l.Step.Run(l.State, batch)
+	if err != nil {
+		return err
+	}
+	if err := l.settle(); err != nil {
+		_, _ = next.Wait()
+		return err
+	}
+	l.pending = next
+	return nil
+}
+
+// settle waits for the step in flight, adds it to the epoch and reports it.
+func (l *loop) settle() error {
+	if l.pending == nil {
+		return nil
+	}
+	m, err := l.pending.Wait()
+	l.pending = nil
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	seconds := now.Sub(l.last).Seconds()
+	l.last = now
+	l.at.Step++
+	l.at.StepInEpoch++
+	l.at.LossSum += m.LossSum
+	l.at.Targets += m.Targets
+	l.at.Seconds += seconds
+	if math.IsNaN(m.LossSum) || math.IsInf(m.LossSum, 0) || math.IsNaN(m.GradNorm) || math.IsInf(m.GradNorm, 0) {
+		return fmt.Errorf("step %d (epoch %d): the loss is %v and the gradient norm %v; nothing was saved since the last checkpoint: lower --learning-rate, set --max-grad-norm, or use --compute-dtype float32",
+			l.at.Step, l.at.Epoch+1, m.Loss(), m.GradNorm)
+	}
+	return l.Hooks.Step(StepRecord{
+		Step: l.at.Step, Epoch: l.at.Epoch + 1, Loss: m.Loss(), GradNorm: m.GradNorm, LR: l.LR(l.at.Step),
+		Tokens: l.TokensPerStep, Targets: m.Targets, StepTime: seconds, TokensPerSec: float64(l.TokensPerStep) / seconds,
+	})
+}
+
+func (l *loop) saveAndStop(ctx context.Context) error {
+	if l.Hooks.Save == nil {
+		return ErrStopped
+	}
+	if err := l.Hooks.Save(ctx, l.at, false); err != nil {
+		return fmt.Errorf("save before stopping at step %d: %w", l.at.Step, err)
+	}
+	return ErrStopped
+}
+
+// finishEpoch reports the epoch, moves to the next one and saves.
+func (l *loop) finishEpoch(ctx context.Context) error {
+	l.Hooks.Epoch(EpochRecord{
+		Epoch: l.at.Epoch + 1, Epochs: l.Epochs, Loss: l.at.Loss(), Seconds: l.at.Seconds,
+		TokensPerSec: float64(l.TokensPerStep*l.at.StepInEpoch) / l.at.Seconds,
+	})
+	done := l.at
+	l.at = Position{Epoch: done.Epoch + 1, Step: done.Step}
+	if l.Hooks.Save == nil {
+		return nil
+	}
+	if err := l.Hooks.Save(ctx, done, true); err != nil {
+		return fmt.Errorf("save the checkpoint of epoch %d: %w", done.Epoch+1, err)
+	}
+	if l.at.Epoch < l.Epochs && l.stopping() {
+		return ErrStopped
+	}
+	return nil
+}
