@@ -32,29 +32,39 @@ func newCompileCache(dir, topology string, log *slog.Logger) *compileCache {
 	return &compileCache{dir: dir, topology: topology, log: log}
 }
 
-func (c *compileCache) key(text []byte, opts pjrt.CompileOptions) [sha256.Size]byte {
+// cacheKey identifies what an executable was compiled from: program, options, topology and plugin.
+type cacheKey [sha256.Size]byte
+
+func (c *compileCache) key(text []byte, opts pjrt.CompileOptions) (cacheKey, error) {
+	options, err := opts.Marshal()
+	if err != nil {
+		return cacheKey{}, err
+	}
 	h := sha256.New()
-	for _, part := range [][]byte{[]byte(cacheMagic), []byte(c.topology), opts.Marshal(), text} {
+	for _, part := range [][]byte{[]byte(cacheMagic), []byte(c.topology), options, text} {
 		fmt.Fprintf(h, "%d\n", len(part))
 		h.Write(part)
 	}
-	return [sha256.Size]byte(h.Sum(nil))
+	return cacheKey(h.Sum(nil)), nil
 }
 
-func (c *compileCache) path(key [sha256.Size]byte) string {
+func (c *compileCache) path(key cacheKey) string {
 	return filepath.Join(c.dir, hex.EncodeToString(key[:])+".weftexe")
 }
 
 // load returns the executable of an earlier run, or nil when there is none that can be trusted.
-func (c *compileCache) load(client *pjrt.Client, text []byte, opts pjrt.CompileOptions) (*pjrt.LoadedExecutable, bool, error) {
+func (c *compileCache) load(client *pjrt.Client, text []byte, opts pjrt.CompileOptions) (*pjrt.LoadedExecutable, error) {
 	if c == nil {
-		return nil, false, nil
+		return nil, nil
 	}
-	key := c.key(text, opts)
+	key, err := c.key(text, opts)
+	if err != nil {
+		return nil, err
+	}
 	path := c.path(key)
 	entry, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+		return nil, nil
 	}
 	var payload []byte
 	if err == nil {
@@ -63,15 +73,15 @@ func (c *compileCache) load(client *pjrt.Client, text []byte, opts pjrt.CompileO
 	if err == nil {
 		var exe *pjrt.LoadedExecutable
 		if exe, err = client.Load(payload, &opts); err == nil {
-			return exe, true, nil
+			return exe, nil
 		}
 	}
 	c.log.Warn("compile cache entry cannot be used, compiling again", "file", path, "reason", err)
-	return nil, false, nil
+	return nil, nil
 }
 
 // openEntry checks an entry's header and checksums and returns the serialised executable.
-func openEntry(entry []byte, key [sha256.Size]byte) ([]byte, error) {
+func openEntry(entry []byte, key cacheKey) ([]byte, error) {
 	rest, ok := bytes.CutPrefix(entry, []byte(cacheMagic))
 	if !ok || len(rest) < 2*sha256.Size {
 		return nil, errors.New("not an entry of this version of weft, or truncated")
@@ -92,13 +102,22 @@ func (c *compileCache) store(exe *pjrt.LoadedExecutable, text []byte, opts pjrt.
 	if c == nil {
 		return
 	}
-	if err := c.write(exe, c.key(text, opts)); err != nil {
+	key, err := c.key(text, opts)
+	if err == nil {
+		err = c.write(exe, key)
+	}
+	if err != nil {
 		c.log.Warn("the compiled program is not kept", "folder", c.dir, "reason", err)
 	}
 }
 
-func (c *compileCache) write(exe *pjrt.LoadedExecutable, key [sha256.Size]byte) error {
-	payload, err := exe.Executable().Serialize()
+func (c *compileCache) write(exe *pjrt.LoadedExecutable, key cacheKey) error {
+	inner, err := exe.Executable()
+	if err != nil {
+		return err
+	}
+	defer inner.Destroy()
+	payload, err := inner.Serialize()
 	if err != nil {
 		return err
 	}

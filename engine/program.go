@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
@@ -54,7 +55,8 @@ func Lower(mesh sharding.Mesh, name string, inputs []Input, build func(in []*gra
 		index[in.Name] = i
 	}
 	var outputs []Output
-	program, err := stablehlo.BuildWith(mesh, name, func(b *stablehlo.Backend, g *graph.Graph) []*graph.Node {
+	program, err := stablehlo.Build(mesh, name, func(g *graph.Graph) []*graph.Node {
+		b := stablehlo.Of(g)
 		nodes := make([]*graph.Node, len(inputs))
 		for i, in := range inputs {
 			b.ShardParameter(in.Name, in.Spec)
@@ -105,6 +107,8 @@ type Program struct {
 
 	rt  *Runtime
 	exe *pjrt.LoadedExecutable
+	// order holds, for each device of the executable, its index in rt.local.
+	order []int
 }
 
 // Compile lowers and compiles a program for the runtime's mesh, or takes it from the compile cache.
@@ -124,18 +128,38 @@ func (rt *Runtime) CompileLowered(low *Lowered) (*Program, error) {
 	}
 	opts := low.CompileOptions(ids)
 	start := time.Now()
-	exe, hit, err := rt.cache.load(rt.client, low.Text, opts)
-	if err == nil && exe == nil {
+	exe, err := rt.cache.load(rt.client, low.Text, opts)
+	hit := exe != nil
+	if err == nil && !hit {
 		exe, err = rt.client.Compile(low.Text, opts)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compile the program %s for %s: %w", low.Name, rt.client.PlatformName(), err)
 	}
 	p := &Program{Lowered: low, rt: rt, exe: exe, CompileTime: time.Since(start), FromCache: hit}
+	if p.order, err = rt.localOrder(exe.AddressableDevices()); err != nil {
+		p.Destroy()
+		return nil, fmt.Errorf("compile the program %s: %w", low.Name, err)
+	}
 	if !hit {
 		rt.cache.store(exe, low.Text, opts)
 	}
 	return p, nil
+}
+
+// localOrder returns the index in rt.local of each device of an executable.
+func (rt *Runtime) localOrder(devices []*pjrt.Device) ([]int, error) {
+	order := make([]int, len(devices))
+	for i, d := range devices {
+		order[i] = slices.IndexFunc(rt.local, func(p int) bool { return rt.devices[p].ID() == d.ID() })
+		if order[i] < 0 {
+			return nil, fmt.Errorf("it runs on device %d, which is not one of the mesh", d.ID())
+		}
+	}
+	if len(order) != len(rt.local) {
+		return nil, fmt.Errorf("it runs on %d of this process's %d devices", len(order), len(rt.local))
+	}
+	return order, nil
 }
 
 // Run executes the program. Arguments must match Inputs; donated ones are consumed, also when it fails. It returns
@@ -149,7 +173,7 @@ func (p *Program) Run(args ...*Array) ([]*Array, error) {
 	for d := range perDevice {
 		perDevice[d] = flat[d*len(args) : (d+1)*len(args)]
 		for i, a := range args {
-			perDevice[d][i] = a.shards[d]
+			perDevice[d][i] = a.shards[p.order[d]]
 		}
 	}
 	results, done, err := p.exe.Execute(perDevice, pjrt.ExecuteOptions{})
@@ -172,7 +196,7 @@ func (p *Program) wrap(results [][]*pjrt.Buffer) []*Array {
 	for i, o := range p.Outputs {
 		out[i] = &Array{DType: o.DType, Dims: o.Dims, Spec: o.Spec, rt: p.rt, shards: make([]*pjrt.Buffer, len(results))}
 		for d := range results {
-			out[i].shards[d] = results[d][i]
+			out[i].shards[p.order[d]] = results[d][i]
 		}
 	}
 	return out
@@ -180,12 +204,22 @@ func (p *Program) wrap(results [][]*pjrt.Buffer) []*Array {
 
 // MemoryStats are the compiler's own figures for one device, in bytes.
 func (p *Program) MemoryStats() (pjrt.CompiledMemoryStats, error) {
-	return p.exe.Executable().MemoryStats()
+	exe, err := p.exe.Executable()
+	if err != nil {
+		return pjrt.CompiledMemoryStats{}, err
+	}
+	defer exe.Destroy()
+	return exe.MemoryStats()
 }
 
 // OptimizedProgram returns the program after XLA's passes, in the plugin's format.
 func (p *Program) OptimizedProgram() (format string, program []byte, err error) {
-	return p.exe.Executable().OptimizedProgram()
+	exe, err := p.exe.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	defer exe.Destroy()
+	return exe.OptimizedProgram()
 }
 
 // Destroy releases the executable.
