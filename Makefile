@@ -1,0 +1,24 @@
+# Short targets; each is one command that a person could type.
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: build test lint demo golden bench
+
+build: ## the one binary
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/weft ./cmd/weft
+
+test: ## what README and CI run
+	go test -timeout 40m ./...
+
+lint: ## gofmt, vet, staticcheck
+	@test -z "$$(gofmt -l .)" || { echo "gofmt these files:"; gofmt -l .; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+demo: ## the main job on the embedded default
+	go run ./cmd/weft finetune --demo
+
+golden: ## rewrite the goldens after a change that means to change them; read the diff
+	go test ./engine/... ./models/... ./cmd/... -run Golden -update
+
+bench: ## the row of BENCHMARKS.md, printed
+	bash bench/run.sh
