@@ -1,0 +1,135 @@
+package safetensors
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"golang.org/x/sys/unix"
+
+	"weft/checkpoint/internal/region"
+)
+
+// File is an open, memory-mapped safetensors file. Its methods may be called
+// from several goroutines at once; none may run during or after Close.
+type File struct {
+	path    string
+	mapping []byte
+	header  *Header
+	byName  map[string]int
+}
+
+// Open maps the file at path and checks its header completely; the tensors'
+// bytes are not read. A fault of the file is a [*FormatError].
+func Open(path string) (*File, error) {
+	mapping, err := mapFile(path)
+	if err != nil {
+		return nil, err
+	}
+	h, err := ReadHeader(bytes.NewReader(mapping), int64(len(mapping)), path)
+	if err != nil {
+		_ = unix.Munmap(mapping)
+		return nil, err
+	}
+	f := &File{path: path, mapping: mapping, header: h, byName: make(map[string]int, len(h.Tensors))}
+	for i, t := range h.Tensors {
+		f.byName[t.Name] = i
+	}
+	return f, nil
+}
+
+func mapFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening weights: %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("opening weights: %w", err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("opening weights: %s is not a regular file", path)
+	}
+	if st.Size() < prefixSize {
+		return nil, fault(path, "", ErrTruncated, "%d bytes, a header length needs %d", st.Size(), prefixSize)
+	}
+	m, err := unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("mapping %s into memory: %w", path, err)
+	}
+	return m, nil
+}
+
+// Path returns the path given to Open.
+func (f *File) Path() string { return f.path }
+
+// Tensors lists the tensors in the order of their bytes. The list is the
+// file's own: do not change it.
+func (f *File) Tensors() []Info { return f.header.Tensors }
+
+// Metadata returns the file's __metadata__, nil when it has none.
+func (f *File) Metadata() map[string]string { return f.header.Metadata }
+
+// Lookup finds a tensor by its name.
+func (f *File) Lookup(name string) (Info, bool) {
+	i, ok := f.byName[name]
+	if !ok {
+		return Info{}, false
+	}
+	return f.header.Tensors[i], true
+}
+
+// Bytes returns the tensor's bytes, row-major and little-endian, as a slice of
+// the mapping: read-only, valid until Close, perhaps not aligned to the
+// element size. It is nil when there is no such tensor.
+func (f *File) Bytes(name string) []byte {
+	i, ok := f.byName[name]
+	if !ok {
+		return nil
+	}
+	t := f.header.Tensors[i]
+	start, end := f.header.DataStart+t.Start, f.header.DataStart+t.End
+	return f.mapping[start:end:end]
+}
+
+// ReadRegion copies the hyper-rectangle (start, size), in elements, of a tensor
+// to dst, row-major; dst must have exactly its bytes. A file that was cut or
+// cannot be read any more gives an error, not a crash.
+func (f *File) ReadRegion(name string, start, size []int, dst []byte) (err error) {
+	info, ok := f.Lookup(name)
+	if !ok {
+		return fault(f.path, name, ErrMissingTensor, "")
+	}
+	if err := region.Check(info.Shape, start, size); err != nil {
+		return fault(f.path, name, ErrRegion, "%v", err)
+	}
+	if n, err := region.Bytes(size, info.DType.Size()); err != nil || n != int64(len(dst)) {
+		return fault(f.path, name, ErrRegion, "%s %v is %d bytes, the buffer has %d", info.DType, size, n, len(dst))
+	}
+	// A page of the mapping that cannot be read raises SIGBUS.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fault(f.path, name, ErrTruncated, "reading the mapped file failed (%v): it was cut or its disk fails", r)
+		}
+	}()
+	zero := make([]int, len(start))
+	region.Copy(dst, f.Bytes(name), zero, info.Shape, start, size, start, size, info.DType.Size())
+	return nil
+}
+
+// Close unmaps the file: slices from Bytes must not be used any more. A second
+// Close does nothing.
+func (f *File) Close() error {
+	if f.mapping == nil {
+		return nil
+	}
+	m := f.mapping
+	f.mapping = nil
+	if err := unix.Munmap(m); err != nil {
+		return fmt.Errorf("unmapping %s: %w", f.path, err)
+	}
+	return nil
+}
