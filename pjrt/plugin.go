@@ -2,6 +2,7 @@ package pjrt
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"unsafe"
@@ -11,6 +12,9 @@ import (
 
 // minMinor is the first API 0.x whose function table has the present order.
 const minMinor = 57
+
+// logLevelEnv is the variable by which XLA's logging to standard error is chosen, read when a plugin is opened.
+const logLevelEnv = "TF_CPP_MIN_LOG_LEVEL"
 
 // core are the functions without which nothing works, not even reporting an error.
 var core = []fn{fnErrorDestroy, fnErrorMessage, fnErrorGetCode, fnEventDestroy, fnEventIsReady, fnEventAwait,
@@ -30,8 +34,8 @@ var (
 )
 
 // Load opens the plugin in the file at path, checks its API version and the size of its function table, and initializes it. Loading the
-// same file again returns the same Plugin. Environment variables that the plugin reads (those of libtpu, TF_CPP_MIN_LOG_LEVEL) must be
-// set before, with os.Setenv.
+// same file again returns the same Plugin. Environment variables that the plugin reads, such as those of libtpu, must be set before, with
+// os.Setenv. Load itself sets TF_CPP_MIN_LOG_LEVEL to 3 where it is not set, so that only fatal messages of XLA reach standard error.
 func Load(path string) (*Plugin, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -54,6 +58,11 @@ func Load(path string) (*Plugin, error) {
 }
 
 func open(path string) (*Plugin, error) {
+	if _, set := os.LookupEnv(logLevelEnv); !set {
+		if err := os.Setenv(logLevelEnv, "3"); err != nil {
+			return nil, fmt.Errorf("pjrt: set %s: %w", logLevelEnv, err)
+		}
+	}
 	lib, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, fmt.Errorf("pjrt: plugin %s does not load: %w; it may be damaged or built for another system: install it again", path, err)
