@@ -19,6 +19,8 @@ type Options struct {
 	ClientOptions map[string]any
 	// Mesh is the arrangement of the devices; its size is the number of devices taken.
 	Mesh sharding.Mesh
+	// MeshFor, when set, chooses the mesh instead, from the number of devices that the plugin has.
+	MeshFor func(devices int) (sharding.Mesh, error)
 	// CacheDir keeps compiled programs between runs. Empty: no cache.
 	CacheDir string
 	// Logger gets one line for a thing worth knowing (a cache entry that was damaged). Nil: slog.Default.
@@ -48,7 +50,13 @@ func Open(o Options) (*Runtime, error) {
 		return nil, fmt.Errorf("start the PJRT plugin %s: %w", o.Plugin.Path(), err)
 	}
 	rt := &Runtime{client: client, mesh: o.Mesh, log: o.Logger}
-	if err := rt.takeDevices(); err != nil {
+	if o.MeshFor != nil {
+		rt.mesh, err = o.MeshFor(len(client.Devices()))
+	}
+	if err == nil {
+		err = rt.takeDevices()
+	}
+	if err != nil {
 		_ = client.Close()
 		return nil, err
 	}
