@@ -16,7 +16,8 @@
 // What is lowered how:
 //   - The main function becomes @main, with one argument per parameter (`sdy.sharding`, `tf.aliasing_output`).
 //     Operations that no output depends on are left out.
-//   - A named function that is called becomes a private function and `func.call`.
+//   - A named function that is called becomes a private function and `func.call`; one that only returns parameters
+//     leaves no trace.
 //   - A function named by ConstraintName becomes `sdy.sharding_constraint` where it is called.
 //   - Closures become regions of the while, if or sort that uses them and read values of the enclosing scopes
 //     directly. SSA names are unique within a function, whatever the nesting.

@@ -40,12 +40,27 @@ func (f *function) Call(callee compute.Function, operands ...compute.Value) ([]c
 	if target.isConstraint {
 		return f.constrain(what, target, in)
 	}
+	if passed, ok := target.passThrough(in); ok {
+		return passed, nil
+	}
 	o := f.add(what, "call", in, shapesOf(target.outputs)...)
 	o.callee = target
 	o.print = func(p *printer, o *op) {
 		p.text("func.call ", symbol(target.name), "(", p.operandList(o, o.operands), ") : (", typeList(o.operands), ") -> ", resultTypes(o.results))
 	}
 	return asValues(o.results), nil
+}
+
+// passThrough gives the results of a function that only returns parameters, as engine/transform makes them to carry a
+// gradient: its call needs no operation.
+func (f *function) passThrough(in []*value) (passed []compute.Value, ok bool) {
+	for _, out := range f.outputs {
+		if out.op != nil || out.fn != f {
+			return nil, false
+		}
+		passed = append(passed, in[out.index])
+	}
+	return passed, true
 }
 
 // constrain lowers the call of an identity function made by ConstraintName.
