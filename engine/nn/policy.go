@@ -1,0 +1,90 @@
+// Package nn has the building blocks of transformers, aware of precision and of sharding, so that a model's file holds
+// mathematics only.
+//
+// Matrices are float32 master weights that lie split over the mesh. A block converts its weight to the compute dtype
+// while it is still split, gathers it for one use and forgets it; the backward pass gathers again (ZeRO-3), and the
+// weight's gradient is a float32 product that is reduced over the devices in float32 and lands split as the master is.
+// Activations are split by rows of the batch. Norms, softmax, rotary embeddings and the loss compute in float32.
+//
+// The functions panic on wrong shapes, as GoMLX does; the engine turns that into an error.
+package nn
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:revive // the graph's operations read as mathematics
+	"github.com/gomlx/gomlx/support/exceptions"
+
+	"weft/engine/sharding"
+	"weft/engine/transform"
+)
+
+// Policy says where tensors lie and in which precision products are computed.
+type Policy struct {
+	// Mesh is the program's mesh. With one device, or none given, nothing is constrained.
+	Mesh sharding.Mesh
+	// DataAxes are the mesh axes that split the rows of the batch, major first.
+	DataAxes []string
+	// Compute is the dtype of activations and of the operands of products: BFloat16 or Float32.
+	Compute dtypes.DType
+}
+
+func (p Policy) sharded() bool { return p.Mesh.NumDevices() > 1 }
+
+// constrain fixes the sharding of x and of its cotangent.
+func (p Policy) constrain(x *Node, spec sharding.Spec) *Node {
+	if !p.sharded() {
+		return x
+	}
+	return transform.Constrain(x, spec)
+}
+
+func (p Policy) replicated(x *Node) *Node { return p.constrain(x, sharding.Replicated()) }
+
+// BatchSpec is the sharding of a tensor of the given rank whose dimension dim runs over the rows of the batch.
+func (p Policy) BatchSpec(rank, dim int) sharding.Spec {
+	if !p.sharded() || len(p.DataAxes) == 0 {
+		return sharding.Replicated()
+	}
+	return sharding.Split(rank, dim, p.DataAxes...)
+}
+
+// Batch splits dimension 0 of x over the data axes and nothing else.
+func (p Policy) Batch(x *Node) *Node { return p.constrain(x, p.BatchSpec(x.Rank(), 0)) }
+
+// Weight gathers a master weight for use: it is converted to the compute dtype while still split by spec, then made
+// whole on every device. Its gradient goes back to float32 and to spec after it was reduced in the compute dtype; the
+// other blocks of this package, which reduce in float32, do not use it.
+func (p Policy) Weight(w *Node, spec sharding.Spec) *Node {
+	return p.whole(ConvertDType(w, p.Compute), spec)
+}
+
+// whole gathers w, which is split by spec; the gradient is reduced in w's dtype and split again.
+func (p Policy) whole(w *Node, spec sharding.Spec) *Node {
+	if !p.sharded() || spec.IsReplicated() {
+		return w
+	}
+	return transform.ConstrainTo(transform.Constrain(w, spec), sharding.Replicated(), spec)
+}
+
+// dot is a DotGeneral of operands of one dtype, accumulated as the compiler does (float32 on every platform), with
+// an output of dtype out. The batch dimensions of the output come first, then those of l, then those of r.
+func dot(l, r *Node, contractL, batchL, contractR, batchR []int, out dtypes.DType) *Node {
+	if l.DType() != r.DType() {
+		exceptions.Panicf("nn: product of %s and %s: convert them to one dtype", l.Shape(), r.Shape())
+	}
+	// GoMLX asks for a float32 accumulator by default, which its gradients take for float32 operands.
+	b := Dot(l, r).WithAccumulatorDType(dtypes.InvalidDType)
+	if out != l.DType() {
+		b = b.WithOutputDType(out)
+	}
+	return b.General(contractL, batchL, contractR, batchR)
+}
+
+// until lists 0..n-1.
+func until(n int) []int {
+	axes := make([]int, n)
+	for i := range axes {
+		axes[i] = i
+	}
+	return axes
+}

@@ -1,0 +1,158 @@
+package nn
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:revive // the graph's operations read as mathematics
+
+	"weft/engine/sharding"
+	"weft/engine/transform"
+)
+
+// NoTarget is the label of a position that has no target, as in Hugging Face transformers.
+const NoTarget = -100
+
+// Embed looks up ids, int32 [B, T], in the table [V, H], split by spec, and returns [B, T, H] in the compute dtype,
+// split by rows of the batch. No device ever holds the whole table, nor the whole gradient:
+//
+// A table split by words is looked up in vocab-parallel: every device gets all ids, finds those that it has, and the
+// parts are summed. A table split by columns gives every device its columns of all rows, which an all-to-all turns into
+// all columns of its rows. The gradient is scattered in float32 where the table lies.
+func (p Policy) Embed(ids, table *Node, spec sharding.Spec) *Node {
+	fwd := func(in []*Node) []*Node {
+		rows := p.constrain(ConvertDType(in[1], p.Compute), spec)
+		found := Gather(rows, InsertAxes(p.lookupIDs(in[0], spec), -1))
+		return []*Node{p.Batch(p.constrain(found, p.lookupSpec(spec)))}
+	}
+	bwd := func(in, _, ct []*Node) []*Node {
+		table := in[1]
+		dy := ConvertDType(p.constrain(ct[0], p.lookupSpec(spec)), dtypes.Float32)
+		zero := p.constrain(Zeros(table.Graph(), shapes.Make(dtypes.Float32, table.Shape().Dimensions...)), spec)
+		grad := ScatterSum(zero, InsertAxes(p.lookupIDs(in[0], spec), -1), dy, false, false)
+		return []*Node{nil, ConvertDType(p.constrain(grad, spec), table.DType())}
+	}
+	return transform.CustomVJP("embed", fwd, bwd, ids, table)[0]
+}
+
+// lookupIDs gives every device all ids when the table is split, else those of its rows.
+func (p Policy) lookupIDs(ids *Node, table sharding.Spec) *Node {
+	if table.IsReplicated() {
+		return p.Batch(ids)
+	}
+	return p.replicated(ids)
+}
+
+// lookupSpec is the sharding of what is found [B, T, H] before it goes to the rows of the batch.
+func (p Policy) lookupSpec(table sharding.Spec) sharding.Spec {
+	switch {
+	case table.IsReplicated():
+		return p.BatchSpec(3, 0)
+	case len(table.Axes(0)) > 0:
+		return sharding.Replicated()
+	}
+	return sharding.Split(3, 2, table.Axes(1)...)
+}
+
+// head is the product of hidden states with a tied embedding table.
+type head struct {
+	Policy
+	spec    sharding.Spec
+	softcap float64
+}
+
+// parallel tells whether each device computes the logits of its own words.
+func (h head) parallel() bool { return h.sharded() && len(h.spec.Axes(0)) > 0 }
+
+// operands returns hidden states and table as the product takes them: all rows and the device's words, or the device's
+// rows and all words.
+func (h head) operands(x, table *Node) (*Node, *Node) {
+	if !h.parallel() {
+		return h.Batch(x), h.Weight(table, h.spec)
+	}
+	return h.replicated(x), h.constrain(ConvertDType(table, h.Compute), h.spec)
+}
+
+// logits returns float32 [B, T, V], capped.
+func (h head) logits(x, table *Node) *Node {
+	spec := h.BatchSpec(3, 0)
+	if h.parallel() {
+		spec = sharding.Split(3, 2, h.spec.Axes(0)...)
+	}
+	z := h.constrain(dot(x, table, []int{2}, nil, []int{1}, nil, dtypes.Float32), spec)
+	if h.softcap > 0 {
+		z = MulScalar(Tanh(MulScalar(z, 1/h.softcap)), h.softcap)
+	}
+	return z
+}
+
+// Logits returns softcap·tanh(x·tableᵀ/softcap), float32 [B, T, V], for x [B, T, H] and the table [V, H] split by spec.
+// softcap 0 is no cap. It has no gradient: training uses CrossEntropy.
+func (p Policy) Logits(x, table *Node, spec sharding.Spec, softcap float64) *Node {
+	h := head{p, spec, softcap}
+	return h.logits(h.operands(ConvertDType(x, p.Compute), table))
+}
+
+// CrossEntropy returns the summed negative log-likelihood of the shifted targets and their number, float32 scalars over
+// the global batch, for x [B, T, H], the table [V, H] split by spec, and unshifted labels, int32 [B, T]: position t
+// predicts labels[t+1], NoTarget is no target.
+//
+// With a table split by words each device computes the logits of its own words for all rows, and only statistics [B, T]
+// are summed over the devices. Logits, cap, log-sum-exp and probabilities are float32; logits are computed again in the
+// backward pass, so that none is kept. The table's gradient is a product with float32 output that stays where the table
+// lies.
+func (p Policy) CrossEntropy(x, table *Node, spec sharding.Spec, labels *Node, softcap float64) (sum, count *Node) {
+	h := head{p, spec, softcap}
+	targets := shift(labels)
+	if h.parallel() {
+		targets = h.replicated(targets)
+	}
+	count = ReduceAllSum(ConvertDType(isTarget(targets), dtypes.Float32))
+	out := transform.CustomVJP("cross_entropy", h.loss, h.lossBackward, ConvertDType(x, p.Compute), table, targets)
+	return out[0], count
+}
+
+// shift moves labels one position forward; the last position has no target.
+func shift(labels *Node) *Node {
+	d := labels.Shape().Dimensions
+	none := BroadcastToDims(Const(labels.Graph(), int32(NoTarget)), d[0], 1)
+	return Concatenate([]*Node{Slice(labels, AxisRange(), AxisRangeToEnd(1)), none}, 1)
+}
+
+func isTarget(targets *Node) *Node {
+	return NotEqual(targets, BroadcastToShape(Const(targets.Graph(), int32(NoTarget)), targets.Shape()))
+}
+
+// isWord is bool [B, T, V]: the word is the position's target.
+func isWord(targets *Node, logits shapes.Shape) *Node {
+	word := Iota(targets.Graph(), shapes.Make(dtypes.Int32, logits.Dimensions...), 2)
+	return Equal(word, BroadcastToDims(InsertAxes(targets, -1), logits.Dimensions...))
+}
+
+// loss returns the summed loss and, for the backward pass, the log-sum-exp [B, T].
+func (h head) loss(in []*Node) []*Node {
+	z := h.logits(h.operands(in[0], in[1]))
+	top := StopGradient(ReduceMax(z, 2))
+	lse := Add(top, Log(ReduceSum(Exp(Sub(z, InsertAxes(top, -1))), 2)))
+	picked := ReduceSum(Where(isWord(in[2], z.Shape()), z, ZerosLike(z)), 2)
+	nll := Where(isTarget(in[2]), Sub(lse, picked), ZerosLike(lse))
+	return []*Node{ReduceAllSum(nll), lse}
+}
+
+func (h head) lossBackward(in, out, ct []*Node) []*Node {
+	// Behind the barrier, the compiler cannot merge these logits with those of the forward pass and keep them.
+	held := OptimizationBarriers(in[0], in[1], ct[0])
+	x, table := h.operands(held[0], held[1])
+	z := h.logits(x, table)
+	targets, lse := in[2], InsertAxes(out[1], -1)
+	d := Sub(Exp(Sub(z, lse)), ConvertDType(isWord(targets, z.Shape()), dtypes.Float32))
+	weight := Mul(ConvertDType(isTarget(targets), dtypes.Float32), held[2])
+	d = Mul(d, InsertAxes(weight, -1))
+	if h.softcap > 0 {
+		d = Mul(d, OneMinus(Square(MulScalar(z, 1/h.softcap))))
+	}
+	narrow := ConvertDType(d, h.Compute)
+	// Each device has the part of its words: they are summed in float32.
+	dx := h.Batch(dot(narrow, table, []int{2}, nil, []int{0}, nil, dtypes.Float32))
+	dtable := h.constrain(dot(narrow, x, []int{0, 1}, nil, []int{0, 1}, nil, dtypes.Float32), h.spec)
+	return []*Node{ConvertDType(dx, in[0].DType()), ConvertDType(dtable, in[1].DType()), nil}
+}

@@ -1,0 +1,253 @@
+package gemma
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:revive // the graph's operations read as mathematics
+
+	"weft/engine"
+	"weft/engine/nn"
+	"weft/engine/sharding"
+	"weft/engine/transform"
+	"weft/models/arch"
+)
+
+// Architectures lists the values of config.json's architectures that belong to ModelTypes.
+var Architectures = []string{"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration", "Gemma4ForCausalLM", "Gemma4ForConditionalGeneration"}
+
+// Options are the choices that do not change the mathematics.
+type Options = arch.Options
+
+// Model is a Gemma text model. It implements arch.Model.
+type Model struct {
+	cfg      *Config
+	opts     Options
+	segments []segment
+	params   []engine.Param
+	// specs are the shardings of single tensors, without the stacking, by the name that a body uses.
+	specs map[string]sharding.Spec
+}
+
+// Info describes the architecture.
+func (c *Config) Info() arch.Info {
+	return arch.Info{
+		Name: fmt.Sprintf("Gemma %d", c.Generation), VocabSize: c.VocabSize, MaxPositions: c.MaxPositions,
+		BOS: c.BOS, EOS: c.EOS, Pad: c.Pad, DType: c.DType,
+	}
+}
+
+// New declares the model. It implements arch.Architecture.
+func (c *Config) New(o arch.Options) (arch.Model, error) { return New(c, o) }
+
+// New declares the model: its segments of layers and its parameters with their shardings.
+func New(cfg *Config, o Options) (*Model, error) {
+	if o.Policy.Compute != dtypes.Float32 && o.Policy.Compute != dtypes.BFloat16 {
+		return nil, fmt.Errorf("gemma: compute dtype %s: use Float32 or BFloat16", o.Policy.Compute)
+	}
+	switch o.Remat {
+	case "":
+		o.Remat = arch.RematNone
+	case arch.RematNone, arch.RematFull:
+	default:
+		return nil, fmt.Errorf("gemma: remat %q: use %q or %q", o.Remat, arch.RematNone, arch.RematFull)
+	}
+	if o.Freeze == nil && cfg.PerLayerDim > 0 {
+		o.Freeze = []string{shortName(namePerLayerTable)}
+	}
+	if o.FrozenDType == dtypes.InvalidDType {
+		o.FrozenDType = cfg.DType
+	}
+	if n := len(o.Policy.DataAxes); o.ShardAxis == "" && n > 0 {
+		o.ShardAxis = o.Policy.DataAxes[n-1]
+	}
+	if o.MinShardElements == 0 {
+		o.MinShardElements = DefaultMinShardElements
+	}
+	m := &Model{cfg: cfg, opts: o}
+	if err := m.declare(); err != nil {
+		return nil, fmt.Errorf("gemma: %w", err)
+	}
+	return m, nil
+}
+
+// Params declares every tensor.
+func (m *Model) Params() []engine.Param { return m.params }
+
+// Config returns the configuration.
+func (m *Model) Config() *Config { return m.cfg }
+
+// Loss returns the summed negative log-likelihood of the shifted targets of the global batch and their number, float32.
+func (m *Model) Loss(w map[string]*Node, b engine.BatchNodes) (sum, count *Node) {
+	x := m.hidden(w, b.InputIDs, b.Mask)
+	return m.opts.Policy.CrossEntropy(x, w[shortName(nameEmbed)], m.specs[shortName(nameEmbed)], b.Labels, m.cfg.FinalSoftcap)
+}
+
+// Logits returns float32 [B, T, V] for int32 ids and mask [B, T].
+func (m *Model) Logits(w map[string]*Node, ids, mask *Node) *Node {
+	x := m.hidden(w, ids, mask)
+	return m.opts.Policy.Logits(x, w[shortName(nameEmbed)], m.specs[shortName(nameEmbed)], m.cfg.FinalSoftcap)
+}
+
+// hidden returns the normed output of the last layer [B, T, H].
+func (m *Model) hidden(w map[string]*Node, ids, mask *Node) *Node {
+	x := m.embed(w, shortName(nameEmbed), ids, m.cfg.HiddenSize)
+	c := &pass{Model: m, weights: w, mask: mask, ropes: map[bool][2]*Node{}, shared: map[bool]keyValue{}}
+	for _, l := range m.cfg.Layers {
+		if _, ok := c.ropes[l.Sliding]; !ok {
+			cos, sin := nn.RoPETables(x.Graph(), ids.Shape().Dim(1), m.cfg.rope(l.Sliding).Frequencies(l.HeadDim))
+			c.ropes[l.Sliding] = [2]*Node{cos, sin}
+		}
+	}
+	if m.cfg.PerLayerDim > 0 {
+		c.perLayer = m.perLayerInputs(w, ids, x)
+	}
+	for _, s := range m.segments {
+		x = c.run(s, x)
+	}
+	return m.norm(x, w[shortName(nameFinalNorm)], m.specs[shortName(nameFinalNorm)])
+}
+
+// embed looks ids up in a table whose rows have size dims and scales them by √dim, rounded to the compute dtype.
+func (m *Model) embed(w map[string]*Node, name string, ids *Node, dim int) *Node {
+	return MulScalar(m.opts.Policy.Embed(ids, w[name], m.specs[name]), math.Sqrt(float64(dim)))
+}
+
+// norm is Gemma's RMSNorm: generation 3 scales by 1+w, generation 4 by w. A nil w scales by 1.
+func (m *Model) norm(x, w *Node, spec sharding.Spec) *Node {
+	return m.opts.Policy.RMSNorm(nn.Norm{Eps: m.cfg.RMSNormEps, PlusOne: m.cfg.Generation == 3}, x, w, spec)
+}
+
+// perLayerInputs returns [L, B, T, P] for ids [B, T] and their scaled embeddings e [B, T, H]:
+// (RMSNorm(e·Wᵀ·H^-½) + table[ids]·√P) · 2^-½.
+func (m *Model) perLayerInputs(w map[string]*Node, ids, e *Node) *Node {
+	p := m.opts.Policy
+	b, t, layers, dim := ids.Shape().Dim(0), ids.Shape().Dim(1), len(m.cfg.Layers), m.cfg.PerLayerDim
+	token := m.embed(w, shortName(namePerLayerTable), ids, dim)
+	context := p.Linear(e, w[shortName(namePerLayerProject)], m.specs[shortName(namePerLayerProject)])
+	context = MulScalar(context, 1/math.Sqrt(float64(m.cfg.HiddenSize)))
+	context = m.norm(Reshape(context, b, t, layers, dim), w[shortName(namePerLayerNorm)], m.specs[shortName(namePerLayerNorm)])
+	sum := MulScalar(Add(context, Reshape(token, b, t, layers, dim)), math.Sqrt(0.5))
+	return TransposeAllAxes(p.Batch(sum), 2, 0, 1, 3)
+}
+
+// keyValue are the keys and values [B, T, K, D] of one layer.
+type keyValue struct{ k, v *Node }
+
+// pass is one forward pass: what the layers have in common.
+type pass struct {
+	*Model
+	weights  map[string]*Node
+	mask     *Node
+	ropes    map[bool][2]*Node // cosines and sines, by whether the layer slides
+	perLayer *Node             // [L, B, T, P], nil without per-layer embeddings
+	// shared are the keys and values of the last owning layer of each type, once it has run.
+	shared map[bool]keyValue
+}
+
+// run computes the layers of a segment.
+func (c *pass) run(s segment, x *Node) *Node {
+	if s.count > 1 {
+		return c.scan(s, x)
+	}
+	for j := range s.period {
+		x = c.single(s, j, x)
+	}
+	return x
+}
+
+// single computes one layer that is not scanned.
+func (c *pass) single(s segment, j int, x *Node) *Node {
+	i := s.layer(0, j)
+	body := func(in []*Node) []*Node {
+		var perLayer *Node
+		if c.perLayer != nil {
+			perLayer = Squeeze(SliceAxis(c.perLayer, 0, AxisElem(i)), 0)
+		}
+		y, kv := c.layer(c.cfg.Layers[i], c.bind(s.name(j), c.weights), in[0], perLayer)
+		out := []*Node{c.opts.Policy.Batch(y)}
+		if c.exports(s, j) {
+			out = append(out, kv.k, kv.v)
+		}
+		return out
+	}
+	var out []*Node
+	if c.opts.Remat == arch.RematFull {
+		out = transform.Checkpoint(body, x)
+	} else {
+		out = body([]*Node{x})
+	}
+	if len(out) > 1 {
+		c.shared[c.cfg.Layers[i].Sliding] = keyValue{out[1], out[2]}
+	}
+	return out[0]
+}
+
+// exports tells whether layers after the segment use the keys and values of the layer at position j.
+func (c *pass) exports(s segment, j int) bool {
+	i := s.layer(s.count-1, j)
+	last := c.cfg.Layers[len(c.cfg.Layers)-1].SharedKV
+	return last && i == c.cfg.lastOwner(c.cfg.Layers[i].Sliding)
+}
+
+// scan computes a repeated segment as one loop over its stacked weights. Keys and values that later layers share leave
+// through the carry: what the last repetition put there remains.
+func (c *pass) scan(s segment, x *Node) *Node {
+	p := c.opts.Policy
+	var names []string
+	var xs []*Node
+	var specs []sharding.Spec
+	for j := range s.period {
+		for _, w := range c.cfg.layerWeights(c.cfg.Layers[s.layer(0, j)]) {
+			name := s.name(j) + "." + w.name
+			names, xs, specs = append(names, name), append(xs, c.weights[name]), append(specs, c.specs[name].Stack())
+		}
+	}
+	if c.perLayer != nil {
+		slice := SliceAxis(c.perLayer, 0, AxisRange(s.first, s.end()))
+		d := slice.Shape().Dimensions
+		xs = append(xs, Reshape(slice, append([]int{s.count, s.period}, d[1:]...)...))
+		specs = append(specs, p.BatchSpec(5, 2))
+	}
+	carry := []*Node{x}
+	var exported []int
+	for j := range s.period {
+		if l := c.cfg.Layers[s.layer(0, j)]; c.exports(s, j) {
+			exported = append(exported, j)
+			none := p.Batch(Zeros(x.Graph(), shapes.Make(p.Compute, x.Shape().Dim(0), x.Shape().Dim(1), l.KVHeads, l.HeadDim)))
+			carry = append(carry, none, none)
+		}
+	}
+	body := func(carry, xs []*Node) ([]*Node, []*Node) {
+		weights := map[string]*Node{}
+		for i, name := range names {
+			weights[name] = xs[i]
+		}
+		x := p.Batch(carry[0])
+		var kept []*Node
+		for j := range s.period {
+			var perLayer *Node
+			if c.perLayer != nil {
+				perLayer = Squeeze(SliceAxis(xs[len(xs)-1], 0, AxisElem(j)), 0)
+			}
+			var kv keyValue
+			x, kv = c.layer(c.cfg.Layers[s.layer(0, j)], c.bind(s.name(j), weights), x, perLayer)
+			x = p.Batch(x)
+			if c.exports(s, j) {
+				kept = append(kept, kv.k, kv.v)
+			}
+		}
+		return append([]*Node{x}, kept...), nil
+	}
+	o := transform.ScanOptions{Length: s.count, XsSpecs: specs}
+	if c.opts.Remat == arch.RematFull {
+		o.Remat = transform.RematFull
+	}
+	carry, _ = transform.Scan(body, carry, xs, o)
+	for n, j := range exported {
+		c.shared[c.cfg.Layers[s.layer(0, j)].Sliding] = keyValue{carry[1+2*n], carry[2+2*n]}
+	}
+	return carry[0]
+}
