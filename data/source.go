@@ -1,0 +1,109 @@
+package data
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// source is a file of JSON lines that can be read more than once.
+type source struct {
+	name string // for messages
+	open func() (io.ReadCloser, error)
+}
+
+// findSource returns the file of a split: path itself, which holds "train", or NAME.jsonl in the folder path.
+func findSource(path, splitName string) (source, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return source{}, fmt.Errorf("dataset %s: no such file or folder; give a .jsonl or .jsonl.gz file", path)
+	}
+	if err != nil {
+		return source{}, fmt.Errorf("dataset: %w", err)
+	}
+	if !info.IsDir() {
+		if splitName != "train" {
+			return source{}, fmt.Errorf("dataset %s: a single file has the split train only, not %q; for more splits give a folder with %s.jsonl",
+				path, splitName, splitName)
+		}
+		return fileSource(path), nil
+	}
+	for _, ext := range []string{".jsonl", ".jsonl.gz"} {
+		file := filepath.Join(path, splitName+ext)
+		if info, err := os.Stat(file); err == nil && !info.IsDir() {
+			return fileSource(file), nil
+		}
+	}
+	return source{}, fmt.Errorf("dataset %s: the folder has no %s.jsonl or %[2]s.jsonl.gz", path, splitName)
+}
+
+func fileSource(path string) source {
+	return source{name: path, open: func() (io.ReadCloser, error) { return os.Open(path) }}
+}
+
+func bytesSource(name string, data []byte) source {
+	return source{name: name, open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+}
+
+// errStop ends a walk over lines early, without an error.
+var errStop = errors.New("stop")
+
+// lines calls visit for every line that is not blank, with its number from 1. Gzip is recognised by its first bytes.
+// The line is visit's to keep.
+func (s source) lines(visit func(number int, line []byte) error) error {
+	file, err := s.open()
+	if err != nil {
+		return fmt.Errorf("dataset: %w", err)
+	}
+	defer file.Close()
+	r := bufio.NewReaderSize(file, 1<<18)
+	if magic, _ := r.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		plain, err := gzip.NewReader(r)
+		if err != nil {
+			return fmt.Errorf("dataset %s: gzip: %w", s.name, err)
+		}
+		r = bufio.NewReaderSize(plain, 1<<18)
+	}
+	for number := 1; ; number++ {
+		line, err := r.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("%s:%d: %w; the file is cut off or damaged: fetch it again", s.name, number, err)
+		}
+		if number == 1 {
+			line = bytes.TrimPrefix(line, []byte("\uFEFF"))
+		}
+		if line := bytes.TrimSpace(line); len(line) > 0 {
+			if err := visit(number, line); err != nil {
+				if errors.Is(err, errStop) {
+					return nil
+				}
+				return err
+			}
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// count returns the number of records.
+func (s source) count() (int, error) {
+	n := 0
+	err := s.lines(func(int, []byte) error {
+		n++
+		return nil
+	})
+	return n, err
+}
+
+// lineError is an error at a line of a file.
+func (s source) lineError(number int, err error) error {
+	return fmt.Errorf("%s:%d: %s", s.name, number, strings.ReplaceAll(err.Error(), "\n", " "))
+}
