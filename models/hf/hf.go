@@ -165,7 +165,7 @@ func (s *Source) readTensor(p engine.Param, source string, start, size []int, ds
 	if err := s.set.ReadRegion(name, start, size, raw); err != nil {
 		return err
 	}
-	if err := convert(dst, fileDType(p.DType), raw, info.DType); err != nil {
+	if err := Convert(dst, fileDType(p.DType), raw, info.DType); err != nil {
 		return fmt.Errorf("read %s from %s: %w", p.Name, name, err)
 	}
 	return nil
@@ -184,8 +184,8 @@ func fileDType(d dtypes.DType) safetensors.DType {
 	return ""
 }
 
-// convert goes from one float dtype to another, through float32.
-func convert(dst []byte, to safetensors.DType, src []byte, from safetensors.DType) error {
+// Convert writes src, of one float dtype, to dst in another, through float32. Their lengths must fit.
+func Convert(dst []byte, to safetensors.DType, src []byte, from safetensors.DType) error {
 	wide := src
 	if from != safetensors.F32 {
 		wide = dst
