@@ -17,6 +17,19 @@ const (
 	kindBool
 )
 
+// deviceCountOption is checked here, because XLA's CPU plugin ends the process over a value that it does not like.
+const (
+	deviceCountOption = "cpu_device_count"
+	maxDeviceCount    = 1 << 16
+)
+
+func checkDeviceCount(v namedValue, value any) error {
+	if n := int64(v.value); v.kind != kindInt64 || n < 1 || n > maxDeviceCount {
+		return fmt.Errorf("pjrt: option %q is %v; a whole number from 1 to %d is possible", deviceCountOption, value, maxDeviceCount)
+	}
+	return nil
+}
+
 // toNamedValues makes the C form of options, in the order of their names. keep holds memory that the values point to and must stay
 // reachable during the call.
 func toNamedValues(opts map[string]any) (values []namedValue, keep []any, err error) {
@@ -44,6 +57,11 @@ func toNamedValues(opts map[string]any) (values []namedValue, keep []any, err er
 			keep = append(keep, b)
 		default:
 			return nil, nil, fmt.Errorf("pjrt: option %q has type %T; string, bool, int, int64, float32 and []int64 are possible", name, x)
+		}
+		if name == deviceCountOption {
+			if err := checkDeviceCount(v, opts[name]); err != nil {
+				return nil, nil, err
+			}
 		}
 		values = append(values, v)
 	}

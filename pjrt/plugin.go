@@ -63,9 +63,13 @@ func open(path string) (*Plugin, error) {
 			return nil, fmt.Errorf("pjrt: set %s: %w", logLevelEnv, err)
 		}
 	}
+	const damaged = "pjrt: plugin %s does not load: %w; it may be damaged or built for another system: install it again"
+	if err := checkLibrary(path); err != nil {
+		return nil, fmt.Errorf(damaged, path, err)
+	}
 	lib, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
-		return nil, fmt.Errorf("pjrt: plugin %s does not load: %w; it may be damaged or built for another system: install it again", path, err)
+		return nil, fmt.Errorf(damaged, path, err)
 	}
 	get, err := purego.Dlsym(lib, "GetPjrtApi")
 	if err != nil {

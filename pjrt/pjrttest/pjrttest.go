@@ -1,0 +1,67 @@
+// Package pjrttest gives tests their plugins and clients.
+package pjrttest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gofrs/flock"
+
+	"weft/pjrt"
+	"weft/pjrt/plugin"
+)
+
+// CPUPlugins are the names of the CPU plugins that the binding is tested with.
+var CPUPlugins = []string{"cpu", "cpu-alt"}
+
+// Path is the file of a plugin, installed if need be. Without a network the test is skipped, loudly; with WEFT_CI set it fails.
+func Path(t testing.TB, name string) string {
+	t.Helper()
+	info, err := plugin.Ensure(context.Background(), name, os.Stderr)
+	if err == nil {
+		return info.Path
+	}
+	if os.Getenv("WEFT_CI") != "" {
+		t.Fatalf("this test needs plugin %s: %v", name, err)
+	}
+	t.Skipf("SKIPPED: this test needs plugin %s: %v", name, err)
+	return ""
+}
+
+// Plugin loads a plugin; see [Path].
+func Plugin(t testing.TB, name string) *pjrt.Plugin {
+	t.Helper()
+	p, err := pjrt.Load(Path(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Client is a client of a CPU plugin with so many virtual devices, closed when the test ends; a test that leaves buffers or executables
+// alive fails.
+func Client(t testing.TB, name string, devices int) *pjrt.Client {
+	t.Helper()
+	c, err := Plugin(t, name).NewClient(map[string]any{"cpu_device_count": devices})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// LockTPU makes this the only test on the machine that uses libtpu, until the test ends: libtpu refuses a second process.
+func LockTPU(t testing.TB) {
+	t.Helper()
+	l := flock.New(filepath.Join(os.TempDir(), "weft-test-libtpu.lock"))
+	if err := l.Lock(); err != nil {
+		t.Fatalf("lock %s: %v", l.Path(), err)
+	}
+	t.Cleanup(func() { _ = l.Unlock() })
+}
