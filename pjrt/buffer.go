@@ -18,11 +18,12 @@ var errBufferDestroyed = errors.New("pjrt: the buffer was destroyed")
 
 // Buffer is an array on one device. After a program has consumed it by donation it is deleted, and its handle must still be destroyed.
 type Buffer struct {
-	client *Client
-	device *Device
-	handle atomic.Uintptr
-	dtype  DType
-	dims   []int // shared between buffers, never changed
+	client  *Client
+	device  *Device
+	handle  atomic.Uintptr
+	donated atomic.Bool // known to be consumed by a run
+	dtype   DType
+	dims    []int // shared between buffers, never changed
 }
 
 func (b *Buffer) init(c *Client, d *Device, handle uintptr, dt DType, dims []int) {
@@ -205,7 +206,7 @@ func (b *Buffer) CopyToDevice(dev *Device) (*Buffer, error) {
 // IsDeleted says whether the data is gone, by donation or by Destroy.
 func (b *Buffer) IsDeleted() bool {
 	h := b.handle.Load()
-	if h == 0 {
+	if h == 0 || b.donated.Load() {
 		return true
 	}
 	deleted, err := b.client.plugin.getBool(fnBufferIsDeleted, "buffer is deleted", h)

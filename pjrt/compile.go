@@ -3,6 +3,7 @@ package pjrt
 import (
 	"errors"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 )
@@ -18,6 +19,9 @@ type LoadedExecutable struct {
 	numOut  int
 	dtypes  []DType // of the outputs; nil if the plugin does not say
 	dims    [][]int
+
+	learnDonated sync.Once
+	donated      []int // indices of the arguments that a run consumes
 }
 
 func newProgram(code []byte) *program {

@@ -46,6 +46,9 @@ func resize[T any](s []T, n int) []T {
 //
 // A program consumes the arguments that it declares donated (tf.aliasing_output): their buffers are deleted, and their handles must
 // still be destroyed. When err is not nil, nothing was returned, but donated arguments may be gone all the same.
+//
+// Types and shapes of the arguments are the caller's to get right: a program on several devices that one device refuses to start leaves
+// the others waiting in a collective, and XLA's CPU plugins end the process over that.
 func (l *LoadedExecutable) Execute(args [][]*Buffer, opts ExecuteOptions) (outs [][]*Buffer, done []*Event, err error) {
 	h := l.handle.Load()
 	if h == 0 {
@@ -76,7 +79,27 @@ func (l *LoadedExecutable) Execute(args [][]*Buffer, opts ExecuteOptions) (outs 
 	if err != nil {
 		return nil, nil, err
 	}
+	if len(opts.NonDonatable) == 0 {
+		l.markDonated(args)
+	}
 	return l.results(a)
+}
+
+// markDonated notes which arguments are gone, so that their use in a later run is an error before any device starts. Which ones a
+// program takes is learnt from its first run.
+func (l *LoadedExecutable) markDonated(args [][]*Buffer) {
+	l.learnDonated.Do(func() {
+		for i, b := range args[0] {
+			if b.IsDeleted() {
+				l.donated = append(l.donated, i)
+			}
+		}
+	})
+	for _, list := range args {
+		for _, i := range l.donated {
+			list[i].donated.Store(true)
+		}
+	}
 }
 
 // fill puts the arguments' handles into the arena.
@@ -95,6 +118,9 @@ func (a *executeArena) fill(args [][]*Buffer, numOut int) error {
 			}
 			if a.args[d*numArgs+i] = b.handle.Load(); a.args[d*numArgs+i] == 0 {
 				return fmt.Errorf("pjrt: execute: argument %d of device %d: %w", i, d, errBufferDestroyed)
+			}
+			if b.donated.Load() {
+				return fmt.Errorf("pjrt: execute: argument %d of device %d was donated to an earlier run: use that run's output instead", i, d)
 			}
 		}
 		a.argLists[d] = data(a.args[d*numArgs : (d+1)*numArgs])
