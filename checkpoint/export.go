@@ -1,0 +1,124 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+)
+
+// WriteModelFolder writes a Hugging Face folder at dir, which must not exist or
+// be empty (ErrNotEmpty): it appears there whole, by one rename, or not at all.
+func WriteModelFolder(ctx context.Context, fsys FS, dir string, model *ModelFolder) error {
+	if err := exportModel(ctx, fsys, path.Clean(dir), model); err != nil {
+		return fmt.Errorf("writing model folder %s: %w", dir, explain(path.Dir(path.Clean(dir)), err))
+	}
+	return nil
+}
+
+func exportModel(ctx context.Context, fsys FS, dir string, model *ModelFolder) error {
+	if err := model.check(); err != nil {
+		return err
+	}
+	plan, err := planModel(model, "")
+	if err != nil {
+		return err
+	}
+	parent, base := path.Dir(dir), path.Base(dir)
+	there, err := fsys.List(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	exists := err == nil
+	if len(there) > 0 {
+		return fmt.Errorf("%w: it holds %s; give a new folder or empty it", ErrNotEmpty, there[0].Name)
+	}
+	if err := fsys.MkdirAll(parent); err != nil {
+		return err
+	}
+	files, need := make([]*planned, len(plan)), int64(0)
+	for i := range plan {
+		files[i] = &plan[i]
+		need += plan[i].size()
+	}
+	cleanExports(fsys, parent, base)
+	if err := checkSpace(fsys, parent, need); err != nil {
+		return err
+	}
+	var temps int
+	tmp, err := makeTemp(fsys, parent, tempExport, base, &temps)
+	if err != nil {
+		return err
+	}
+	return fillExport(ctx, fsys, tmp, dir, exists, files)
+}
+
+// cleanExports removes what dead exports to the same folder left; a live one
+// holds the lock file inside of its temporary folder.
+func cleanExports(fsys FS, parent, base string) {
+	list, err := fsys.List(parent)
+	if err != nil {
+		return
+	}
+	for _, d := range list {
+		kind, target, ok := parseTemp(d.Name)
+		if !ok || kind != tempExport || target != base || !d.Dir || d.Link {
+			continue
+		}
+		dir := path.Join(parent, d.Name)
+		lock, err := fsys.Lock(path.Join(dir, LockFile), nil)
+		if err != nil {
+			continue
+		}
+		_, _ = removeOwned(fsys, dir)
+		_ = lock.Close()
+	}
+}
+
+// fillExport writes the files of an export into tmp, moves tmp to dir and takes
+// lock and list of intent out of it.
+func fillExport(ctx context.Context, fsys FS, tmp, dir string, replace bool, files []*planned) (err error) {
+	renamed := false
+	lock, err := fsys.Lock(path.Join(tmp, LockFile), nil)
+	if err == nil {
+		defer lock.Close()
+		err = writeAll(ctx, fsys, tmp, files)
+	}
+	if err == nil && replace {
+		err = fsys.Remove(dir)
+	}
+	if err == nil {
+		err = fsys.Rename(tmp, dir)
+		renamed = err == nil
+	}
+	if err != nil {
+		if !renamed {
+			_, _ = removeOwned(fsys, tmp)
+			if replace {
+				_ = fsys.MkdirAll(dir) // the user's empty folder
+			}
+		}
+		return err
+	}
+	if err := fsys.SyncDir(path.Dir(dir)); err != nil {
+		return err
+	}
+	if _, err := removeNamed(fsys, dir, map[string]bool{intentFile: true, LockFile: true}); err != nil {
+		return err
+	}
+	return fsys.SyncDir(dir)
+}
+
+func writeAll(ctx context.Context, fsys FS, tmp string, files []*planned) error {
+	if err := writeIntent(fsys, tmp, files); err != nil {
+		return err
+	}
+	buf := &buffers{}
+	for _, f := range files {
+		if _, _, err := f.write(ctx, fsys, tmp, buf); err != nil {
+			return err
+		}
+	}
+	return fsys.SyncDir(tmp)
+}

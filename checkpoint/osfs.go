@@ -1,0 +1,151 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
+)
+
+// OS is the FS of local disks and mounted file systems. Rename never replaces
+// anything; locks are advisory (flock) and end with the process.
+type OS struct{}
+
+// Create implements FS.
+func (OS) Create(name string) (File, error) {
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+type osReader struct {
+	*os.File
+	size int64
+}
+
+func (r osReader) Size() int64 { return r.size }
+
+// Open implements FS.
+func (OS) Open(name string) (Reader, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return osReader{f, st.Size()}, nil
+}
+
+// Rename implements FS.
+func (OS) Rename(oldName, newName string) error { return renameNoReplace(oldName, newName) }
+
+// renameChecked is for file systems without an exclusive rename; within a
+// locked storage path nobody else makes newName between the two calls.
+func renameChecked(oldName, newName string) error {
+	if _, err := os.Lstat(newName); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = fs.ErrExist
+		}
+		return &os.LinkError{Op: "rename", Old: oldName, New: newName, Err: err}
+	}
+	return os.Rename(oldName, newName)
+}
+
+// Remove implements FS.
+func (OS) Remove(name string) error { return os.Remove(name) }
+
+// List implements FS.
+func (OS) List(dir string) ([]DirEntry, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]DirEntry, 0, len(entries))
+	for _, e := range entries {
+		d := DirEntry{Name: e.Name(), Dir: e.IsDir(), Link: e.Type()&fs.ModeSymlink != 0}
+		st, err := os.Stat(filepath.Join(dir, e.Name()))
+		switch {
+		case err == nil:
+			d.Dir, d.Size = st.IsDir(), st.Size()
+		case errors.Is(err, fs.ErrNotExist) && !d.Link:
+			continue // removed since ReadDir
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}
+
+// MkdirAll implements FS; new folders are synced into those above them where
+// the system allows it.
+func (o OS) MkdirAll(dir string) error {
+	var made []string
+	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
+		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) || d == filepath.Dir(d) {
+			break
+		}
+		made = append(made, d)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, d := range made {
+		// A folder above may be writable but not readable: then this cannot be done.
+		_ = o.SyncDir(filepath.Dir(d))
+	}
+	return nil
+}
+
+// SyncDir implements FS. File systems that have no sync of folders (FUSE) say
+// so by EINVAL or ENOTSUP, which is no error here.
+func (OS) SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}
+
+// Lock implements FS.
+func (OS) Lock(name string, owner []byte) (io.Closer, error) {
+	l := flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o644))
+	ok, err := l.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("locking %s: %w", name, err)
+	}
+	if !ok {
+		_ = l.Close()
+		held, _ := os.ReadFile(name)
+		return nil, &LockedError{Name: name, Owner: held}
+	}
+	// In place: a new inode would not be the one that is locked.
+	if err := os.WriteFile(name, owner, 0o644); err != nil {
+		_ = l.Close()
+		return nil, fmt.Errorf("locking %s: %w", name, err)
+	}
+	return l, nil
+}
+
+// FreeSpace implements SpaceReporter.
+func (OS) FreeSpace(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	return int64(st.Bavail) * int64(st.Bsize), nil
+}

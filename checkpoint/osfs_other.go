@@ -1,0 +1,5 @@
+//go:build !linux
+
+package checkpoint
+
+func renameNoReplace(oldName, newName string) error { return renameChecked(oldName, newName) }

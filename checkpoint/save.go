@@ -1,0 +1,260 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
+	"weft/checkpoint/safetensors"
+)
+
+// spaceMargin is left free beside the bytes of a checkpoint, for folders and
+// the manifest.
+const spaceMargin = 4 << 20
+
+// Save writes a checkpoint, commits it and deletes older ones as Options say.
+// On an error wrapping ErrPrune the checkpoint is committed and the entry
+// valid; on any other error nothing was committed, unless the disk failed in
+// the very act: then either the old or the new checkpoint is the newest, whole.
+// A step that was saved before gets a new revision and replaces the old one.
+// Host memory: the largest slice, for a model tensor split along an inner
+// dimension the whole tensor beside it.
+func (m *Manager) Save(ctx context.Context, s *Snapshot) (Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.opts.ReadOnly {
+		return Entry{}, fmt.Errorf("saving step %d: %w", s.Step, ErrReadOnly)
+	}
+	e, err := m.save(ctx, s)
+	if err != nil {
+		return Entry{}, fmt.Errorf("saving step %d: %w", s.Step, explain(m.root, err))
+	}
+	if _, err := m.pruneAfterSave(); err != nil {
+		return e, fmt.Errorf("%w after step %d was saved: %w", ErrPrune, s.Step, explain(m.root, err))
+	}
+	return e, nil
+}
+
+func (m *Manager) save(ctx context.Context, s *Snapshot) (Entry, error) {
+	if err := s.check(); err != nil {
+		return Entry{}, err
+	}
+	job, err := newSaveJob(s)
+	if err != nil {
+		return Entry{}, err
+	}
+	// What an earlier failure could not remove is in the way of disk space only.
+	_, _ = m.clean()
+	if err := checkSpace(m.fs, m.dir, job.bytes()); err != nil {
+		return Entry{}, err
+	}
+	e, err := m.nextEntry(s)
+	if err != nil {
+		return Entry{}, err
+	}
+	job.manifest.Sequence = e.Sequence
+	tmp, err := makeTemp(m.fs, m.dir, tempSave, e.Name, &m.temps)
+	if err != nil {
+		return Entry{}, err
+	}
+	if err := job.write(ctx, m.fs, tmp); err != nil {
+		m.discard(tmp)
+		return Entry{}, err
+	}
+	if err := m.fs.Rename(tmp, e.Dir); err != nil {
+		m.discard(tmp)
+		return Entry{}, err
+	}
+	if err := m.fs.SyncDir(m.dir); err != nil {
+		return Entry{}, err
+	}
+	e.Metrics, e.Bytes = s.Metrics, job.manifest.Bytes()
+	return e, nil
+}
+
+// nextEntry picks sequence and folder of the checkpoint: the first revision
+// that nothing has, neither a checkpoint nor a folder of somebody else.
+func (m *Manager) nextEntry(s *Snapshot) (Entry, error) {
+	found, err := m.fs.List(m.dir)
+	if err != nil {
+		return Entry{}, err
+	}
+	committed, err := m.List()
+	if err != nil {
+		return Entry{}, err
+	}
+	next := Entry{Step: s.Step, Epoch: s.Epoch, Revision: 1, Sequence: 1}
+	for _, d := range found {
+		if e, ok := parseName(d.Name); ok && e.Epoch == s.Epoch && e.Step == s.Step {
+			next.Revision = max(next.Revision, e.Revision+1)
+		}
+	}
+	for _, e := range committed {
+		next.Sequence = max(next.Sequence, e.Sequence+1)
+	}
+	next.Name = nameOf(s.Epoch, s.Step, next.Revision)
+	next.Dir = path.Join(m.dir, next.Name)
+	return next, nil
+}
+
+func checkSpace(fsys FS, dir string, need int64) error {
+	sp, ok := fsys.(SpaceReporter)
+	if !ok {
+		return nil
+	}
+	free, err := sp.FreeSpace(dir)
+	if err != nil {
+		return err
+	}
+	if free < need+spaceMargin {
+		return fmt.Errorf("%w: %s are needed under %s, %s are free; earlier checkpoints are untouched: free space there or give --storage-path on a larger disk",
+			ErrNoSpace, formatBytes(need+spaceMargin), dir, formatBytes(free))
+	}
+	return nil
+}
+
+// discard removes a temporary folder after a failure; what it cannot remove
+// now the next Save or Open will.
+func (m *Manager) discard(tmp string) { _, _ = removeOwned(m.fs, tmp) }
+
+// saveJob is a snapshot laid out in files.
+type saveJob struct {
+	snapshot *Snapshot
+	state    []statePart
+	model    []planned
+	manifest *Manifest
+}
+
+func newSaveJob(s *Snapshot) (*saveJob, error) {
+	state, err := planState(s.State)
+	if err != nil {
+		return nil, err
+	}
+	job := &saveJob{snapshot: s, state: state}
+	if s.Model != nil {
+		if job.model, err = planModel(s.Model, ModelDir); err != nil {
+			return nil, err
+		}
+	}
+	job.manifest = &Manifest{Step: s.Step, Epoch: s.Epoch, Metrics: s.Metrics, Data: s.Data, Config: s.Config, Versions: s.Versions, State: []StateTensor{}, Files: []FileEntry{}}
+	for _, t := range s.State {
+		job.manifest.State = append(job.manifest.State, StateTensor{Name: t.Name, DType: t.DType, Shape: orEmpty(t.Shape), Slices: []Slice{}})
+	}
+	return job, nil
+}
+
+// orEmpty makes nil dimensions [] in JSON.
+func orEmpty(dims []int) []int { return append([]int{}, dims...) }
+
+// files lists all files in the order of writing.
+func (j *saveJob) files() []*planned {
+	var list []*planned
+	for i := range j.model {
+		list = append(list, &j.model[i])
+	}
+	for i := range j.state {
+		list = append(list, &j.state[i].planned)
+	}
+	return list
+}
+
+func (j *saveJob) bytes() int64 {
+	var n int64
+	for _, f := range j.files() {
+		n += f.size()
+	}
+	return n
+}
+
+// write fills the temporary folder: the list of what will be in it, the files,
+// the manifest; everything is durable when it returns.
+func (j *saveJob) write(ctx context.Context, fsys FS, tmp string) error {
+	files := j.files()
+	if err := writeIntent(fsys, tmp, files); err != nil {
+		return err
+	}
+	dirs, err := makeDirs(fsys, tmp, files)
+	if err != nil {
+		return err
+	}
+	buf := &buffers{}
+	for i := range j.model {
+		e, _, err := j.model[i].write(ctx, fsys, tmp, buf)
+		if err != nil {
+			return err
+		}
+		j.manifest.Files = append(j.manifest.Files, e)
+	}
+	for i := range j.state {
+		p := &j.state[i]
+		e, w, err := p.write(ctx, fsys, tmp, buf)
+		if err != nil {
+			return err
+		}
+		j.record(p, e, w)
+	}
+	for _, d := range append(dirs, tmp) {
+		if err := fsys.SyncDir(d); err != nil {
+			return err
+		}
+	}
+	return j.seal(ctx, fsys, tmp)
+}
+
+// record enters a finished state file into the manifest.
+func (j *saveJob) record(p *statePart, e FileEntry, w *safetensors.Writer) {
+	h := w.Header()
+	e.HeaderSize, e.HeaderCRC32C = h.DataStart, CRC32C(w.HeaderCRC32C())
+	j.manifest.Files = append(j.manifest.Files, e)
+	for i, t := range p.tensors {
+		st := &j.manifest.State[t]
+		st.Slices = append(st.Slices, Slice{
+			File: e.Path, Start: orEmpty(p.shards[i].Start), Size: orEmpty(p.shards[i].Size),
+			Offset: h.DataStart + h.Tensors[i].Start, CRC32C: CRC32C(w.TensorCRC32C(i)),
+		})
+	}
+}
+
+// seal writes the manifest, then takes away the list of intent.
+func (j *saveJob) seal(ctx context.Context, fsys FS, tmp string) error {
+	b, err := j.manifest.encode()
+	if err != nil {
+		return err
+	}
+	if err := writeSynced(ctx, fsys, tmp, manifestTmp, b); err != nil {
+		return err
+	}
+	if err := fsys.Rename(path.Join(tmp, manifestTmp), path.Join(tmp, ManifestFile)); err != nil {
+		return err
+	}
+	if err := fsys.SyncDir(tmp); err != nil {
+		return err
+	}
+	if err := fsys.Remove(path.Join(tmp, intentFile)); err != nil {
+		return err
+	}
+	return fsys.SyncDir(tmp)
+}
+
+func writeSynced(ctx context.Context, fsys FS, dir, name string, content []byte) error {
+	p := planned{path: name, content: content}
+	_, _, err := p.write(ctx, fsys, dir, nil)
+	return err
+}
+
+// makeDirs makes the folders below dir that files need.
+func makeDirs(fsys FS, dir string, files []*planned) ([]string, error) {
+	var dirs []string
+	for _, f := range files {
+		sub := path.Join(dir, path.Dir(f.path))
+		if sub == path.Clean(dir) || slices.Contains(dirs, sub) {
+			continue
+		}
+		if err := fsys.MkdirAll(sub); err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, sub)
+	}
+	return dirs, nil
+}

@@ -1,0 +1,121 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"weft/checkpoint/internal/region"
+	"weft/checkpoint/safetensors"
+)
+
+// DType is an element type, spelled as in safetensors ("F32", "BF16"…).
+type DType = safetensors.DType
+
+// Tensor is a global tensor as this process sees it.
+type Tensor struct {
+	Name   string
+	DType  DType
+	Shape  []int // global shape, empty for a scalar
+	Shards []Shard
+}
+
+// Shard is one slice of a tensor that this process must write. The caller
+// leaves replicas out: together the shards of a tensor cover it exactly once.
+type Shard struct {
+	Start, Size []int // in elements, of the rank of the tensor
+	// Fetch fills dst with the slice's bytes, row-major and little-endian, in
+	// the tensor's dtype; dst has exactly their length. It is called once, from
+	// one goroutine at a time, and not for an empty slice.
+	Fetch func(dst []byte) error
+}
+
+// Snapshot is what one checkpoint holds.
+type Snapshot struct {
+	Step, Epoch int                // optimizer steps and epochs done
+	Metrics     map[string]float64 // e.g. "loss", for retention and listing
+	Data        json.RawMessage    // position in the data, opaque here
+	Config      json.RawMessage    // the run's config, opaque here
+	Versions    map[string]string  // of what wrote it
+	State       []Tensor           // master weights, moments, counters
+	Model       *ModelFolder       // nil: state only
+}
+
+// ModelFolder is a Hugging Face folder to be written.
+type ModelFolder struct {
+	// Tensors in the order in which shard files are filled; names and dtypes as
+	// they shall be in the files. Fetch converts.
+	Tensors []Tensor
+	// Files are copied beside the weights: config.json, tokenizer.json…
+	Files map[string][]byte
+	// MaxShardSize is the limit of one weights file in bytes, without its
+	// header; 0 is DefaultMaxShardSize. A larger tensor gets a file of its own.
+	MaxShardSize int64
+}
+
+// DefaultMaxShardSize is the size at which Hugging Face splits weights: 5 GB.
+const DefaultMaxShardSize = 5_000_000_000
+
+// bytes returns the size of the whole tensor.
+func (t *Tensor) bytes() int64 {
+	n, _ := region.Bytes(t.Shape, t.DType.Size())
+	return n
+}
+
+// checkTensors validates dtypes, shapes and that shards tile each tensor.
+func checkTensors(what string, tensors []Tensor) error {
+	seen := make(map[string]bool, len(tensors))
+	for i := range tensors {
+		t := &tensors[i]
+		fail := func(format string, args ...any) error {
+			return fmt.Errorf("%w: %s tensor %q: %s", ErrSnapshot, what, t.Name, fmt.Sprintf(format, args...))
+		}
+		if seen[t.Name] {
+			return fail("it is there twice")
+		}
+		seen[t.Name] = true
+		if t.DType.Size() == 0 {
+			return fail("unknown dtype %q", string(t.DType))
+		}
+		if _, err := region.Bytes(t.Shape, t.DType.Size()); err != nil {
+			return fail("%v", err)
+		}
+		err := region.Tiles(t.Shape, len(t.Shards), func(i int) ([]int, []int) { return t.Shards[i].Start, t.Shards[i].Size })
+		if err != nil {
+			return fail("its shards do not cover it exactly once: %v", err)
+		}
+		for _, s := range t.Shards {
+			if s.Fetch == nil {
+				return fail("a shard has no Fetch")
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Snapshot) check() error {
+	if s.Step < 0 || s.Epoch < 0 {
+		return fmt.Errorf("%w: step %d, epoch %d", ErrSnapshot, s.Step, s.Epoch)
+	}
+	for name, raw := range map[string]json.RawMessage{"data": s.Data, "config": s.Config} {
+		if len(raw) > 0 && !json.Valid(raw) {
+			return fmt.Errorf("%w: its %s is not JSON", ErrSnapshot, name)
+		}
+	}
+	if err := checkTensors("state", s.State); err != nil {
+		return err
+	}
+	if s.Model == nil {
+		return nil
+	}
+	return s.Model.check()
+}
+
+func (m *ModelFolder) check() error {
+	for name := range m.Files {
+		if name == "" || strings.ContainsAny(name, "/\\\x00") || name[0] == '.' || strings.HasSuffix(name, ".safetensors") || name == safetensors.IndexFile {
+			return fmt.Errorf("%w: model file name %q is not a plain name or belongs to the weights", ErrSnapshot, name)
+		}
+	}
+	return checkTensors("model", m.Tensors)
+}
