@@ -95,8 +95,8 @@ type Run struct {
 	Hooks Hooks
 }
 
-// ErrStopped is returned when the run was asked to stop and has saved its state.
-var ErrStopped = errors.New("stopped before the end; the state is saved")
+// ErrStopped is returned when the run was asked to stop. What it did since From is saved.
+var ErrStopped = errors.New("stopped before the end")
 
 // Do runs the loop. When stop is closed it finishes the step that runs, saves, and returns ErrStopped.
 func (r *Run) Do(ctx context.Context, stop <-chan struct{}) (Position, error) {
@@ -122,8 +122,15 @@ type loop struct {
 	*Run
 	at      Position
 	stop    <-chan struct{}
-	pending *engine.Pending
+	pending chan settled // nil: no step is in flight
 	last    time.Time
+}
+
+// settled is a step that has ended on the devices.
+type settled struct {
+	metrics engine.Metrics
+	err     error
+	at      time.Time
 }
 
 func (l *loop) stopping() bool {
@@ -138,6 +145,7 @@ func (l *loop) stopping() bool {
 // epoch runs the rest of the epoch at l.at.
 func (l *loop) epoch(ctx, feed context.Context) error {
 	l.last = time.Now()
+	defer l.drain()
 	for batch, err := range l.Source.Batches(feed, l.at.Epoch, l.at.StepInEpoch) {
 		if l.stopping() {
 			break
@@ -170,11 +178,17 @@ func (l *loop) launch(batch engine.Batch) error {
 	if err != nil {
 		return err
 	}
+	// Waited for beside the loop, so that a step's time is right also where launching the next one blocks.
+	done := make(chan settled, 1)
+	go func() {
+		m, err := next.Wait()
+		done <- settled{m, err, time.Now()}
+	}()
 	if err := l.settle(); err != nil {
-		_, _ = next.Wait()
+		<-done
 		return err
 	}
-	l.pending = next
+	l.pending = done
 	return nil
 }
 
@@ -183,14 +197,14 @@ func (l *loop) settle() error {
 	if l.pending == nil {
 		return nil
 	}
-	m, err := l.pending.Wait()
+	done := <-l.pending
 	l.pending = nil
-	if err != nil {
-		return err
+	if done.err != nil {
+		return done.err
 	}
-	now := time.Now()
-	seconds := now.Sub(l.last).Seconds()
-	l.last = now
+	m := done.metrics
+	seconds := done.at.Sub(l.last).Seconds()
+	l.last = done.at
 	l.at.Step++
 	l.at.StepInEpoch++
 	l.at.LossSum += m.LossSum
@@ -206,8 +220,16 @@ func (l *loop) settle() error {
 	})
 }
 
+// drain waits for a step that an error left in flight: the state is not the caller's before.
+func (l *loop) drain() {
+	if l.pending != nil {
+		<-l.pending
+		l.pending = nil
+	}
+}
+
 func (l *loop) saveAndStop(ctx context.Context) error {
-	if l.Hooks.Save == nil {
+	if l.Hooks.Save == nil || l.at.Step == l.From.Step {
 		return ErrStopped
 	}
 	if err := l.Hooks.Save(ctx, l.at, false); err != nil {

@@ -1,0 +1,88 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	"weft/data"
+	"weft/data/tokenizer"
+	"weft/engine"
+	"weft/models/arch"
+)
+
+// prefetch is how many batches are made ahead of the step that runs.
+const prefetch = 2
+
+// openDataset tokenises the records of the run.
+func openDataset(c *Config, tok *tokenizer.Tokenizer, info arch.Info) (*data.Dataset, error) {
+	if c.MaxSeqLen > info.MaxPositions {
+		return nil, fmt.Errorf("--max-seq-len is %d, the model was made for at most %d: lower it", c.MaxSeqLen, info.MaxPositions)
+	}
+	o := c.dataOptions(info.VocabSize)
+	var ds *data.Dataset
+	var err error
+	if c.Demo {
+		ds, err = openDemoDataset(tok, o)
+	} else {
+		ds, err = data.Open(c.Dataset, tok, o)
+	}
+	if err != nil && tok.VocabSize() > info.VocabSize && strings.Contains(err.Error(), "outside the vocabulary") {
+		return nil, fmt.Errorf("%w: the tokenizer has %d tokens, the model %d; give the tokenizer that belongs to the model", err, tok.VocabSize(), info.VocabSize)
+	}
+	return ds, err
+}
+
+func (c *Config) dataOptions(vocab int) data.Options {
+	return data.Options{
+		Split: c.DatasetSplit, MaxSeqLen: c.MaxSeqLen, LossOn: c.LossOn, VocabSize: vocab,
+		// A shell makes a line break in an argument hard to write.
+		Template: strings.ReplaceAll(c.Template, `\n`, "\n"),
+	}
+}
+
+// openLoader cuts the data set into the batches of this process.
+func openLoader(c *Config, ds *data.Dataset, pad int32, globalBatch int, rows []engine.RowRange) (*data.Loader, error) {
+	if c.DropLast && ds.Len() < globalBatch {
+		return nil, fmt.Errorf("the split %s has %d rows, fewer than the global batch of %d (%d a device × %d devices), and --drop-last leaves no step: lower --batch-size-per-device or --devices, take more rows, or add --no-drop-last",
+			c.DatasetSplit, ds.Len(), globalBatch, c.BatchSizePerDevice, globalBatch/c.BatchSizePerDevice)
+	}
+	config := data.LoaderConfig{
+		GlobalBatch: globalBatch, SeqLen: c.MaxSeqLen, PadID: pad, Seed: uint64(c.Seed),
+		Shuffle: c.Shuffle, DropLast: c.DropLast, Prefetch: prefetch,
+	}
+	for _, r := range rows {
+		config.Rows = append(config.Rows, data.RowRange{Start: r.Start, End: r.End})
+	}
+	return data.NewLoader(ds, config)
+}
+
+// batches makes a loader the source of a training loop.
+type batches struct {
+	*data.Loader
+	rows []engine.RowRange
+}
+
+// Batches yields the batches of an epoch from step first on.
+func (b batches) Batches(ctx context.Context, epoch, first int) iter.Seq2[engine.Batch, error] {
+	return func(yield func(engine.Batch, error) bool) {
+		for batch, err := range b.Loader.Batches(ctx, epoch, first) {
+			if err != nil {
+				yield(engine.Batch{}, err)
+				return
+			}
+			if !yield(engine.Batch{InputIDs: batch.InputIDs, Labels: batch.Labels, Mask: batch.Mask, Rows: b.rows}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// padID is the id that fills rows: its value is masked everywhere.
+func padID(tok *tokenizer.Tokenizer, info arch.Info) int32 {
+	if id, ok := tok.PAD(); ok && int(id) < info.VocabSize {
+		return id
+	}
+	return int32(max(info.Pad, 0))
+}

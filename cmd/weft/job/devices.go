@@ -1,0 +1,215 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weft/engine"
+	"weft/engine/sharding"
+	"weft/pjrt"
+	"weft/pjrt/plugin"
+)
+
+// meshAxis is the axis of the mesh along which batches and parameters are split.
+const meshAxis = "fsdp"
+
+// parseTopology reads 4x4 or 2x2x2; "" is nil.
+func parseTopology(text string) ([]int, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var dims []int
+	for part := range strings.SplitSeq(strings.ToLower(text), "x") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 || n > 1<<16 {
+			return nil, fmt.Errorf("--topology %s: give the chips along each side, such as 4x4 or 2x2x2", text)
+		}
+		dims = append(dims, n)
+	}
+	return dims, nil
+}
+
+func product(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
+
+// accelerators are the published job's names of TPU types, what the plugin calls such a device, and how many devices a
+// chip of it is.
+var accelerators = map[string]struct {
+	kinds         []string
+	devicePerChip int
+}{
+	"TPU-V4":      {[]string{"TPU v4"}, 1},
+	"TPU-V5LITE":  {[]string{"TPU v5 lite", "TPU v5e"}, 1},
+	"TPU-V5LITEP": {[]string{"TPU v5 lite", "TPU v5e"}, 1},
+	"TPU-V5E":     {[]string{"TPU v5 lite", "TPU v5e"}, 1},
+	"TPU-V5P":     {[]string{"TPU v5", "TPU v5p"}, 1},
+	"TPU-V6E":     {[]string{"TPU v6 lite", "TPU v6e"}, 1},
+	"TPU-V7X":     {[]string{"TPU7x", "TPU v7x", "TPU v7"}, 2},
+}
+
+func acceleratorNames() string {
+	var names []string
+	for name := range accelerators {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// platform chooses between TPU and CPU, and refuses flags that contradict each other.
+func (c *Config) platform() (string, error) {
+	kind := strings.ToUpper(c.AcceleratorType)
+	if kind != "" {
+		if _, ok := accelerators[kind]; !ok {
+			return "", fmt.Errorf("--accelerator-type %s is not known: give one of %s", c.AcceleratorType, acceleratorNames())
+		}
+		if c.Platform == PlatformCPU {
+			return "", fmt.Errorf("--accelerator-type %s contradicts --platform cpu: leave out one of them", c.AcceleratorType)
+		}
+		return PlatformTPU, nil
+	}
+	if c.Platform != PlatformAuto {
+		return c.Platform, nil
+	}
+	if plugin.TPUChips() > 0 {
+		return PlatformTPU, nil
+	}
+	return PlatformCPU, nil
+}
+
+// cpuDevices is the number of virtual devices to make.
+func (c *Config) cpuDevices() (int, error) {
+	dims, err := parseTopology(c.Topology)
+	if err != nil {
+		return 0, err
+	}
+	n, from := 1, ""
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"--devices", c.Devices}, {"--num-workers", c.NumWorkers}, {"--topology", product(dims) * min(1, len(dims))}} {
+		switch {
+		case f.value == 0:
+		case from == "":
+			n, from = f.value, f.name
+		case f.value != n:
+			return 0, fmt.Errorf("%s asks for %d devices and %s for %d: they must agree", from, n, f.name, f.value)
+		}
+	}
+	return n, nil
+}
+
+// maxVirtualDevices bounds --devices on a CPU: each is a thread pool of the plugin.
+const maxVirtualDevices = 256
+
+// openRuntime finds the plugin and opens the devices as a mesh of one fsdp axis.
+func openRuntime(ctx context.Context, c *Config, r *report) (*engine.Runtime, error) {
+	platform, err := c.platform()
+	if err != nil {
+		return nil, Input(err)
+	}
+	devices := 0
+	if platform == PlatformCPU {
+		if devices, err = c.cpuDevices(); err != nil {
+			return nil, Input(err)
+		}
+		if devices > maxVirtualDevices {
+			return nil, Input(fmt.Errorf("--devices: %d virtual CPU devices are more than %d: ask for fewer", devices, maxVirtualDevices))
+		}
+		quietXLA()
+	}
+	info, err := plugin.Resolve(ctx, platform, c.Plugin, r.Out)
+	if err != nil {
+		return nil, Input(err)
+	}
+	p, err := pjrt.Load(info.Path)
+	if err != nil {
+		return nil, Input(err)
+	}
+	o := engine.Options{Plugin: p, PluginID: info.SHA256, Logger: r.Log}
+	if o.CacheDir, err = c.compileCacheDir(); err != nil {
+		return nil, Input(err)
+	}
+	if platform == PlatformCPU {
+		o.ClientOptions = map[string]any{"cpu_device_count": int64(devices)}
+	}
+	o.MeshFor = func(all int) (sharding.Mesh, error) {
+		return sharding.NewMesh(sharding.Axis{Name: meshAxis, Size: c.meshSize(platform, devices, all)})
+	}
+	rt, err := engine.Open(o)
+	if err != nil {
+		return nil, Input(err)
+	}
+	if err := c.checkDevices(rt, platform); err != nil {
+		return nil, Input(errors.Join(err, rt.Close()))
+	}
+	return rt, nil
+}
+
+func (c *Config) meshSize(platform string, virtual, all int) int {
+	switch {
+	case platform == PlatformCPU:
+		return virtual
+	case c.Devices > 0:
+		return c.Devices
+	}
+	return all
+}
+
+// checkDevices compares what was found with what --num-workers, --topology and --accelerator-type expect.
+func (c *Config) checkDevices(rt *engine.Runtime, platform string) error {
+	if platform == PlatformCPU {
+		return nil // the virtual devices were made to fit
+	}
+	found, kind := rt.Mesh().NumDevices(), rt.DeviceKind()
+	if c.NumWorkers > 0 && c.NumWorkers != found {
+		return fmt.Errorf("--num-workers is %d, the run has %d devices (%s): correct it or leave it out", c.NumWorkers, found, kind)
+	}
+	perChip := 1
+	for name, a := range accelerators {
+		if slices.Contains(a.kinds, kind) {
+			perChip = a.devicePerChip
+		}
+		if name == strings.ToUpper(c.AcceleratorType) && !slices.Contains(a.kinds, kind) {
+			return fmt.Errorf("--accelerator-type is %s, the devices are %s: correct it or leave it out", c.AcceleratorType, kind)
+		}
+	}
+	dims, err := parseTopology(c.Topology)
+	if err != nil {
+		return err
+	}
+	if want := product(dims) * perChip; len(dims) > 0 && want != found {
+		return fmt.Errorf("--topology %s is %d devices of %s, the run has %d: correct it or leave it out", c.Topology, want, kind, found)
+	}
+	return nil
+}
+
+// compileCacheDir is the folder of --compile-cache, "" for off.
+func (c *Config) compileCacheDir() (string, error) {
+	switch c.CompileCache {
+	case CacheOff:
+		return "", nil
+	case "":
+		dir, err := plugin.CacheDir()
+		return filepath.Join(dir, "compile"), err
+	}
+	return filepath.Abs(c.CompileCache)
+}
+
+// quietXLA keeps the CPU plugin's own log lines off the terminal, unless the user has set its level.
+func quietXLA() {
+	if _, set := os.LookupEnv("TF_CPP_MIN_LOG_LEVEL"); !set {
+		_ = os.Setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+	}
+}

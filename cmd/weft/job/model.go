@@ -1,0 +1,122 @@
+package job
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+
+	"weft/checkpoint/safetensors"
+	"weft/engine"
+	"weft/engine/nn"
+	"weft/engine/sharding"
+	"weft/models/arch"
+	"weft/models/hf"
+)
+
+// model is the model of a run: its mathematics on the mesh, and where its weights come from.
+type model struct {
+	arch.Model
+	files *modelFiles
+	// source is nil for random weights.
+	source *hf.Source
+	seed   uint64
+	// exported lists the tensors of the folder that a checkpoint writes.
+	exported []hf.Tensor
+}
+
+// deviceDTypes are the values of --param-dtype and --compute-dtype on the devices.
+var deviceDTypes = map[string]dtypes.DType{"float32": dtypes.Float32, "bfloat16": dtypes.BFloat16, "float16": dtypes.Float16}
+
+// fileDTypes are the same in files.
+var fileDTypes = map[dtypes.DType]safetensors.DType{dtypes.Float32: safetensors.F32, dtypes.BFloat16: safetensors.BF16, dtypes.Float16: safetensors.F16}
+
+// openModel declares the model for the mesh and opens and checks its weights, without reading them.
+func openModel(c *Config, files *modelFiles, mesh sharding.Mesh) (*model, error) {
+	frozen := dtypes.InvalidDType
+	if c.ParamDType != DTypeAuto {
+		frozen = deviceDTypes[c.ParamDType]
+	}
+	math, err := files.arch.New(arch.Options{
+		Policy: nn.Policy{Mesh: mesh, DataAxes: []string{meshAxis}, Compute: deviceDTypes[c.ComputeDType]},
+		Scan:   c.Scan, Remat: c.Remat, Freeze: c.freezePatterns(), FrozenDType: frozen,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--model-id %s: %w", files.name, err)
+	}
+	m := &model{Model: math, files: files, seed: uint64(c.Seed)}
+	if !c.RandomInit {
+		if m.source, err = hf.Load(files.dir, math); err != nil {
+			return nil, fmt.Errorf("--model-id: %w", err)
+		}
+	}
+	declared := files.arch.Info().DType
+	if frozen != dtypes.InvalidDType {
+		declared = frozen
+	}
+	m.exported = hf.Export(math, m.source, fileDTypes[declared])
+	if frozen != dtypes.InvalidDType {
+		for i := range m.exported {
+			if m.exported[i].Param != nil {
+				m.exported[i].DType = fileDTypes[frozen]
+			}
+		}
+	}
+	files.declareDType(c.ParamDType)
+	return m, nil
+}
+
+// close unmaps the weights.
+func (m *model) close() error {
+	if m.source == nil {
+		return nil
+	}
+	return m.source.Close()
+}
+
+// fill gives the parameters their first values.
+func (m *model) fill(p engine.Param, r sharding.Region, dst []byte) error {
+	if m.source != nil {
+		return m.source.Read(p, r, dst)
+	}
+	return m.Init(p, r, m.seed, dst)
+}
+
+// sampleBytes is how much of each tensor the fingerprint reads, from its middle.
+const sampleBytes = 4096
+
+// fingerprint tells this model from another: its configuration, and of its weights the names, dtypes, shapes and a
+// sample of each tensor. Reading all of the weights would take as long as loading them once more.
+func (m *model) fingerprint() (string, error) {
+	parts := [][]byte{m.files.config}
+	if m.source == nil {
+		return sha256Hex(parts...), nil
+	}
+	set := m.source.Set()
+	for _, info := range set.Tensors() {
+		head, err := json.Marshal([]any{info.Name, info.DType, info.Shape})
+		if err != nil {
+			return "", err
+		}
+		raw := set.Bytes(info.Name)
+		from := max(0, len(raw)/2-sampleBytes/2)
+		parts = append(parts, head, raw[from:min(len(raw), from+sampleBytes)])
+	}
+	return sha256Hex(parts...), nil
+}
+
+// parameters counts the trained and the frozen parameters.
+func (m *model) parameters() (trained, frozen int) {
+	for _, p := range m.Params() {
+		n := 1
+		for _, d := range p.Dims {
+			n *= d
+		}
+		if p.Trainable {
+			trained += n
+		} else {
+			frozen += n
+		}
+	}
+	return trained, frozen
+}

@@ -1,0 +1,151 @@
+package job
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"weft/engine/trainer"
+)
+
+// Console is where a run reports to its user.
+type Console struct {
+	// Out gets the header, the progress, the epochs and the result.
+	Out io.Writer
+	// Terminal tells that Out is one: a progress bar is drawn instead of lines.
+	Terminal bool
+	// Log gets a line for each thing worth knowing. Nil: slog.Default.
+	Log *slog.Logger
+}
+
+// plainLinesPerEpoch is how many progress lines an epoch has without a terminal, about.
+const plainLinesPerEpoch = 10
+
+// report writes the run's output. A quiet one, of a process that is not the first, writes nothing.
+type report struct {
+	Console
+	totalSteps, stepsPerEpoch int
+
+	bars *mpb.Progress
+	bar  *mpb.Bar
+	text atomic.Pointer[string] // right of the bar
+	// seen counts this process's steps; seconds is the time of those after its first, which is slower.
+	seen    int
+	seconds float64
+}
+
+func newReport(c Console, quiet bool) *report {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if quiet {
+		c.Out, c.Terminal = io.Discard, false
+	}
+	return &report{Console: c}
+}
+
+// printf writes one line, above the bar while there is one.
+func (r *report) printf(format string, args ...any) {
+	line := fmt.Sprintf(format, args...) + "\n"
+	if r.bars != nil {
+		// A bar that has ended takes no more lines.
+		if _, err := io.WriteString(r.bars, line); err == nil {
+			return
+		}
+	}
+	_, _ = io.WriteString(r.Out, line)
+}
+
+// begin starts the progress of a run of which done steps are done.
+func (r *report) begin(done, stepsPerEpoch, totalSteps int) {
+	r.stepsPerEpoch, r.totalSteps = stepsPerEpoch, totalSteps
+	if !r.Terminal {
+		return
+	}
+	r.text.Store(new(string))
+	r.bars = mpb.New(mpb.WithOutput(r.Out), mpb.WithAutoRefresh())
+	r.bar = r.bars.AddBar(int64(totalSteps),
+		mpb.PrependDecorators(decor.CountersNoUnit("step %d/%d ")),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *r.text.Load() })),
+		mpb.BarRemoveOnComplete())
+	r.bar.SetCurrent(int64(done))
+}
+
+// end takes the bar away.
+func (r *report) end() {
+	if r.bars == nil {
+		return
+	}
+	r.bar.Abort(true)
+	r.bars.Wait()
+	r.bars = nil
+}
+
+// step reports one step.
+func (r *report) step(s trainer.StepRecord) {
+	left := ""
+	if r.seen++; r.seen > 1 {
+		r.seconds += s.StepTime
+		left = " | left " + shortDuration(r.seconds/float64(r.seen-1)*float64(r.totalSteps-s.Step))
+	}
+	text := fmt.Sprintf("loss=%.4f | tokens/s=%.1f%s", s.Loss, s.TokensPerSec, left)
+	if r.bar != nil {
+		text = " " + text
+		r.text.Store(&text)
+		r.bar.SetCurrent(int64(s.Step))
+		return
+	}
+	inEpoch := (s.Step-1)%r.stepsPerEpoch + 1
+	if every := max(1, r.stepsPerEpoch/plainLinesPerEpoch); inEpoch%every == 0 || r.seen == 1 {
+		r.printf("step %d/%d | epoch %d | %s", s.Step, r.totalSteps, s.Epoch, text)
+	}
+}
+
+// epoch reports one epoch, in the words of the published job.
+func (r *report) epoch(e trainer.EpochRecord) {
+	r.printf("Epoch %d/%d | loss=%.4f | epoch_time=%.2fs | tokens/s=%.1f", e.Epoch, e.Epochs, e.Loss, e.Seconds, e.TokensPerSec)
+}
+
+// shortDuration prints seconds as 2h05m, 3m20s or 12s.
+func shortDuration(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
+	h, m, s := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
+	switch {
+	case h > 0:
+		return fmt.Sprintf("%dh%02dm", h, m)
+	case m > 0:
+		return fmt.Sprintf("%dm%02ds", m, s)
+	}
+	return fmt.Sprintf("%ds", s)
+}
+
+// count prints a large number as 268,435,456.
+func count(n int) string {
+	digits := fmt.Sprint(n)
+	var groups []string
+	for len(digits) > 3 {
+		groups = append([]string{digits[len(digits)-3:]}, groups...)
+		digits = digits[:len(digits)-3]
+	}
+	return strings.Join(append([]string{digits}, groups...), ",")
+}
+
+// size prints bytes as 1.5 GiB.
+func size(bytes int) string {
+	value, unit := float64(bytes), 0
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	for value >= 1024 && unit < len(units)-1 {
+		value /= 1024
+		unit++
+	}
+	if unit == 0 {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	return fmt.Sprintf("%.1f %s", value, units[unit])
+}

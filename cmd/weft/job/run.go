@@ -1,0 +1,337 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"weft/checkpoint"
+	"weft/data"
+	"weft/data/tokenizer"
+	"weft/engine"
+	"weft/engine/nn"
+	"weft/engine/trainer"
+	"weft/optim"
+)
+
+// Result is how a run ended.
+type Result struct {
+	// Epoch is the number of epochs done, Step that of updates.
+	Epoch, Step int
+	// Loss, Seconds and TokensPerSec are those of the last epoch.
+	Loss, Seconds, TokensPerSec float64
+	// Checkpoint is the folder of the newest checkpoint; its model/ is a Hugging Face folder.
+	Checkpoint string
+}
+
+// Run trains as c says, from the newest checkpoint on when there is one, and returns when all epochs are done. When
+// stop is closed it finishes the step that runs, saves and returns trainer.ErrStopped. What is wrong with the input is
+// an InputError.
+func Run(ctx context.Context, c Config, stop <-chan struct{}, console Console) (*Result, error) {
+	if err := c.Validate(); err != nil {
+		return nil, Input(err)
+	}
+	r := &run{Config: &c, stop: stop, report: newReport(console, false)}
+	result, err := r.do(ctx)
+	return result, errors.Join(err, r.close())
+}
+
+// run is a run being assembled, from the inputs to the loop.
+type run struct {
+	*Config
+	stop   <-chan struct{}
+	report *report
+
+	manager *checkpoint.Manager
+	history *history
+	files   *modelFiles
+	tok     *tokenizer.Tokenizer
+	dataset *data.Dataset
+	rt      *engine.Runtime
+	model   *model
+	loader  *data.Loader
+	rows    []engine.RowRange
+	opt     *optim.AdamW
+	record  runRecord
+	from    *resumePoint
+	reader  *checkpoint.StateReader
+	step    *engine.Step
+	state   *engine.State
+	metrics *metricsLog
+
+	globalBatch int
+	// abandoned tells that a compilation still runs, on devices that must not be closed under it.
+	abandoned bool
+}
+
+func (r *run) do(ctx context.Context) (*Result, error) {
+	for _, prepare := range []func(context.Context) error{
+		r.openStorage, r.readInputs, r.openDevices, r.openModel, r.openBatches, r.chooseStart,
+	} {
+		if err := r.interruptible(func() error { return prepare(ctx) }); err != nil {
+			return nil, Input(err)
+		}
+	}
+	if r.from != nil && r.from.at.Epoch >= r.NumEpochs {
+		return r.alreadyDone()
+	}
+	for _, prepare := range []func() error{r.compile, r.fillState} {
+		if err := r.interruptible(prepare); err != nil {
+			return nil, err
+		}
+	}
+	return r.train(ctx)
+}
+
+// interruptible runs one part of the preparation, unless the run was asked to stop: then there is nothing to save.
+func (r *run) interruptible(part func() error) error {
+	select {
+	case <-r.stop:
+		return fmt.Errorf("%w: no step had begun; run the same command again", trainer.ErrStopped)
+	default:
+		return part()
+	}
+}
+
+func (r *run) openStorage(context.Context) (err error) {
+	if r.manager, err = openStorage(r.Config); err != nil {
+		return err
+	}
+	r.history, err = readHistory(r.Config, r.manager)
+	return err
+}
+
+// readInputs reads everything that needs no device.
+func (r *run) readInputs(context.Context) (err error) {
+	if r.Demo {
+		if r.files, err = demoModelFiles(); err == nil {
+			r.tok, err = tokenizer.LoadBytes(r.files.files[tokenizerName])
+		}
+	} else if r.files, err = readModelFiles(r.Config); err == nil {
+		r.tok, err = r.files.loadTokenizer(r.Config)
+	}
+	if err != nil {
+		return err
+	}
+	r.dataset, err = openDataset(r.Config, r.tok, r.files.arch.Info())
+	return err
+}
+
+func (r *run) openDevices(ctx context.Context) (err error) {
+	r.rt, err = openRuntime(ctx, r.Config, r.report)
+	if err == nil && r.rt.ProcessIndex() != 0 {
+		r.report = newReport(Console{Log: r.report.Log}, true)
+	}
+	return err
+}
+
+func (r *run) openModel(context.Context) (err error) {
+	r.model, err = openModel(r.Config, r.files, r.rt.Mesh())
+	return err
+}
+
+// stepConfig is the shape of a step.
+func (r *run) stepConfig() engine.StepConfig {
+	policy := nn.Policy{Mesh: r.rt.Mesh(), DataAxes: []string{meshAxis}}
+	return engine.StepConfig{Batch: r.globalBatch, SeqLen: r.MaxSeqLen, BatchSpec: policy.BatchSpec(2, 0), MaxGradNorm: r.MaxGradNorm}
+}
+
+func (r *run) openBatches(context.Context) (err error) {
+	r.globalBatch = r.BatchSizePerDevice * r.rt.Mesh().NumDevices()
+	r.rows = r.rt.BatchRows(r.stepConfig())
+	r.loader, err = openLoader(r.Config, r.dataset, padID(r.tok, r.files.arch.Info()), r.globalBatch, r.rows)
+	if err != nil {
+		return err
+	}
+	schedule, err := optim.NewSchedule(r.Schedule, r.LearningRate, 0, r.WarmupSteps, r.totalSteps())
+	if err != nil {
+		return fmt.Errorf("--schedule: %w", err)
+	}
+	r.opt, err = optim.NewAdamW(schedule, r.Beta1, r.Beta2, r.Eps, r.WeightDecay)
+	return err
+}
+
+func (r *run) totalSteps() int { return r.loader.StepsPerEpoch() * r.NumEpochs }
+
+// chooseStart decides where the run begins and writes down what it is.
+func (r *run) chooseStart(context.Context) error {
+	content, err := r.model.fingerprint()
+	if err != nil {
+		return err
+	}
+	r.record = newRecord(r.Config, r.settings(content), placement{
+		Platform: r.rt.Platform(), Devices: r.rt.Mesh().NumDevices(), Remat: r.Remat,
+	})
+	if r.history.found {
+		if err := r.record.continues(r.history.record, r.StoragePath); err != nil {
+			return err
+		}
+	}
+	if r.from, r.reader, err = r.history.choose(r.manager, r.record, r.report); err != nil {
+		return err
+	}
+	if r.from != nil && r.from.record.Placement != r.record.Placement {
+		r.report.Log.Warn("the run continues on other devices or with another --remat: the mathematics is the same, the last bits may differ",
+			"before", fmt.Sprintf("%+v", r.from.record.Placement), "now", fmt.Sprintf("%+v", r.record.Placement))
+	}
+	return r.record.write(r.StoragePath)
+}
+
+// settings are what must agree to continue this run.
+func (r *run) settings(modelContent string) settings {
+	s := settings{
+		ModelContent: modelContent, TokenizerContent: r.tok.Fingerprint(), DatasetContent: r.dataset.Fingerprint(),
+		DatasetSplit: r.DatasetSplit, Template: r.Template, LossOn: r.LossOn, MaxSeqLen: r.MaxSeqLen,
+		Shuffle: r.Shuffle, DropLast: r.DropLast, GlobalBatch: r.globalBatch, Seed: r.Seed,
+		RandomInit: r.RandomInit, Scan: r.Scan, Freeze: r.Freeze, ParamDType: r.ParamDType, ComputeDType: r.ComputeDType,
+		LearningRate: r.LearningRate, WeightDecay: r.WeightDecay, Beta1: r.Beta1, Beta2: r.Beta2, Eps: r.Eps,
+		MaxGradNorm: r.MaxGradNorm, Schedule: r.Schedule, WarmupSteps: r.WarmupSteps,
+	}
+	if r.Schedule != "constant" {
+		s.ScheduleSteps = r.totalSteps()
+	}
+	return s
+}
+
+// compile makes the training step. It may take minutes, so a request to stop does not wait for it.
+func (r *run) compile() error {
+	type compiled struct {
+		step *engine.Step
+		err  error
+	}
+	r.header()
+	done := make(chan compiled, 1)
+	go func() {
+		step, err := r.rt.NewStep(r.model, r.opt, r.stepConfig())
+		done <- compiled{step, err}
+	}()
+	select {
+	case c := <-done:
+		r.step = c.step
+		return c.err
+	case <-r.stop:
+		r.abandoned = true
+		return fmt.Errorf("%w: no step had begun; run the same command again", trainer.ErrStopped)
+	}
+}
+
+// fillState sends the parameters to the devices: the first values, then those of the checkpoint to continue from.
+func (r *run) fillState() (err error) {
+	if r.state, err = r.rt.NewState(r.model, r.opt, r.model.fill); err != nil {
+		return err
+	}
+	for r.from != nil {
+		fault := restore(r.state, r.reader, r.from.at)
+		if fault == nil || !errors.Is(fault, checkpoint.ErrDamaged) || r.history.named {
+			return fault
+		}
+		if err := r.reader.Close(); err != nil {
+			return err
+		}
+		r.history.pass(r.from.entry, fault, r.report)
+		if r.from, r.reader, err = r.history.choose(r.manager, r.record, r.report); err != nil {
+			return err
+		}
+		if r.from == nil {
+			return fmt.Errorf("no other checkpoint is left: %w", fault)
+		}
+	}
+	return nil
+}
+
+func (r *run) train(ctx context.Context) (*Result, error) {
+	from := trainer.Position{}
+	if r.from != nil {
+		from = r.from.at
+		r.report.printf("resuming from %s: epoch %d, step %d", r.from.entry.Dir, from.Epoch+1, from.Step+1)
+	}
+	record, err := r.record.marshal()
+	if err != nil {
+		return nil, err
+	}
+	if r.rt.ProcessIndex() == 0 {
+		if r.metrics, err = openMetrics(r.StoragePath, from.Step); err != nil {
+			return nil, err
+		}
+	}
+	s := &saver{
+		manager: r.manager, model: r.model, state: r.state, record: record, metrics: r.metrics, report: r.report,
+		tokensPerStep: r.globalBatch * r.MaxSeqLen,
+	}
+	var last trainer.EpochRecord
+	loop := trainer.Run{
+		Step: r.step, State: r.state, Source: batches{r.loader, r.rows}, Epochs: r.NumEpochs,
+		TokensPerStep: s.tokensPerStep, LR: r.opt.Schedule.LR, From: from,
+		Hooks: trainer.Hooks{
+			Step: func(rec trainer.StepRecord) error {
+				r.report.step(rec)
+				return r.metrics.add(rec)
+			},
+			Epoch: func(rec trainer.EpochRecord) { last = rec; r.report.epoch(rec) },
+			Save:  s.save,
+		},
+	}
+	r.memory()
+	r.report.begin(from.Step, r.loader.StepsPerEpoch(), r.totalSteps())
+	at, err := loop.Do(ctx, r.stop)
+	r.report.end()
+	if err != nil {
+		if errors.Is(err, trainer.ErrStopped) {
+			err = fmt.Errorf("%w at step %d of %d, everything is saved: run the same command again to continue", err, at.Step, r.totalSteps())
+		}
+		return nil, err
+	}
+	return r.completed(&Result{
+		Epoch: last.Epoch, Step: at.Step, Loss: last.Loss, Seconds: last.Seconds, TokensPerSec: last.TokensPerSec, Checkpoint: s.last.Dir,
+	}), nil
+}
+
+// alreadyDone answers a run whose epochs are all in its checkpoint.
+func (r *run) alreadyDone() (*Result, error) {
+	manifest := r.reader.Manifest()
+	m := manifest.Metrics
+	r.report.printf("All %d epochs of this run are done already; give more --num-epochs to continue it, or another --storage-path.", manifest.Epoch)
+	return r.completed(&Result{
+		Epoch: manifest.Epoch, Step: manifest.Step, Loss: m[metricLoss], Seconds: m[metricSeconds],
+		TokensPerSec: m[metricTokensPerS], Checkpoint: r.from.entry.Dir,
+	}), nil
+}
+
+func (r *run) completed(res *Result) *Result {
+	r.report.printf(`Training completed! Final metrics: {"epoch": %d, "loss": %.4f, "epoch_time_s": %.2f, "tokens_per_s": %.1f}`,
+		res.Epoch, res.Loss, res.Seconds, res.TokensPerSec)
+	r.report.printf("Saved checkpoint: %s", res.Checkpoint)
+	if r.Demo {
+		r.report.printf("%s", demoNext)
+	}
+	return res
+}
+
+// close releases what the run holds, in the order that the devices need.
+func (r *run) close() error {
+	r.report.end()
+	var errs []error
+	if r.reader != nil {
+		errs = append(errs, r.reader.Close())
+	}
+	errs = append(errs, r.metrics.close())
+	if r.manager != nil {
+		errs = append(errs, r.manager.Close())
+	}
+	if r.abandoned {
+		return errors.Join(errs...)
+	}
+	if r.state != nil {
+		r.state.Destroy()
+	}
+	if r.step != nil {
+		r.step.Destroy()
+	}
+	if r.model != nil {
+		errs = append(errs, r.model.close())
+	}
+	if r.rt != nil {
+		errs = append(errs, r.rt.Close())
+	}
+	return errors.Join(errs...)
+}

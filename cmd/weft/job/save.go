@@ -1,0 +1,211 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"weft/checkpoint"
+	"weft/engine"
+	"weft/engine/sharding"
+	"weft/engine/trainer"
+	"weft/models/hf"
+)
+
+// Metrics of a checkpoint.
+const (
+	metricLoss = "loss" // of a whole epoch; what --keep-by loss ranks
+	// metricPartialLoss is that of an epoch that is not done: it is not comparable, and ranks last.
+	metricPartialLoss = "partial_loss"
+	metricSeconds     = "epoch_time_s"
+	metricTokensPerS  = "tokens_per_s"
+)
+
+// saver writes the checkpoints of a run.
+type saver struct {
+	manager *checkpoint.Manager
+	model   *model
+	state   *engine.State
+	record  json.RawMessage
+	metrics *metricsLog
+	report  *report
+	// tokensPerStep is the number of positions of a global batch.
+	tokensPerStep int
+	// last is the newest checkpoint that this process wrote.
+	last checkpoint.Entry
+}
+
+// save writes a checkpoint of the position at, which is that of an epoch's end or within one.
+func (s *saver) save(ctx context.Context, at trainer.Position, epochEnd bool) error {
+	snapshot, err := s.snapshot(at, epochEnd)
+	if err != nil {
+		return err
+	}
+	if err := s.metrics.sync(); err != nil {
+		return fmt.Errorf("sync the metrics: %w", err)
+	}
+	entry, err := s.manager.Save(ctx, snapshot)
+	if err != nil && !errors.Is(err, checkpoint.ErrPrune) {
+		return err
+	}
+	if err != nil {
+		s.report.Log.Warn(oneLineError(err))
+	}
+	s.last = entry
+	s.report.printf("Checkpoint successfully created at: %s", entry.Dir)
+	return nil
+}
+
+// next is where a run continues after the position of an epoch's end.
+func next(at trainer.Position) trainer.Position {
+	return trainer.Position{Epoch: at.Epoch + 1, Step: at.Step}
+}
+
+func (s *saver) snapshot(at trainer.Position, epochEnd bool) (*checkpoint.Snapshot, error) {
+	position, metrics := at, map[string]float64{metricPartialLoss: at.Loss()}
+	if epochEnd {
+		position = next(at)
+		metrics = map[string]float64{
+			metricLoss: at.Loss(), metricSeconds: at.Seconds,
+			metricTokensPerS: float64(s.tokensPerStep*at.StepInEpoch) / at.Seconds,
+		}
+	}
+	data, err := json.Marshal(position)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := s.modelFolder()
+	if err != nil {
+		return nil, err
+	}
+	return &checkpoint.Snapshot{
+		Step: at.Step, Epoch: position.Epoch, Metrics: metrics, Data: data, Config: s.record,
+		Versions: map[string]string{"weft": weftVersion()}, State: stateTensors(s.state), Model: folder,
+	}, nil
+}
+
+// stateTensors are the trained parameters and their slots. Frozen parameters are those of the model's source.
+func stateTensors(state *engine.State) []checkpoint.Tensor {
+	var out []checkpoint.Tensor
+	for _, e := range state.Entries() {
+		if !e.Param.Trainable {
+			continue
+		}
+		t := checkpoint.Tensor{Name: e.Name, DType: fileDTypes[e.Array.DType], Shape: e.Array.Dims}
+		for _, shard := range e.Array.OwnedShards() {
+			t.Shards = append(t.Shards, checkpoint.Shard{Start: shard.Region.Start, Size: shard.Region.Size, Fetch: shard.Read})
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// modelFolder describes the Hugging Face folder: the tensors in the order of the source, with its names and dtypes.
+func (s *saver) modelFolder() (*checkpoint.ModelFolder, error) {
+	arrays := map[string]engine.Entry{}
+	for _, e := range s.state.Entries() {
+		if e.Slot == "" {
+			arrays[e.Param.Name] = e
+		}
+	}
+	folder := &checkpoint.ModelFolder{Files: s.model.files.files}
+	host := newShardCache()
+	for _, t := range s.model.exported {
+		if t.Param == nil {
+			folder.Tensors = append(folder.Tensors, s.untouched(t))
+			continue
+		}
+		entry := arrays[t.Param.Name]
+		tensor := checkpoint.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape}
+		for i, shard := range entry.Array.OwnedShards() {
+			piece, ok := pieceOf(t, shard.Region)
+			if !ok {
+				continue
+			}
+			host.expect(t.Param.Name, i)
+			tensor.Shards = append(tensor.Shards, checkpoint.Shard{
+				Start: piece.Start, Size: piece.Size,
+				Fetch: func(dst []byte) error { return host.fetch(t, entry, i, shard, piece, dst) },
+			})
+		}
+		folder.Tensors = append(folder.Tensors, tensor)
+	}
+	return folder, nil
+}
+
+// untouched is a tensor that the model does not know, copied from the source.
+func (s *saver) untouched(t hf.Tensor) checkpoint.Tensor {
+	zero := make([]int, len(t.Shape))
+	return checkpoint.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Shards: []checkpoint.Shard{{
+		Start: zero, Size: t.Shape,
+		Fetch: func(dst []byte) error { return s.model.source.Set().ReadRegion(t.Name, zero, t.Shape, dst) },
+	}}}
+}
+
+// pieceOf is the part of one tensor that a shard of its parameter holds; ok is false when it holds none of it.
+func pieceOf(t hf.Tensor, shard sharding.Region) (piece sharding.Region, ok bool) {
+	if len(t.Param.Sources) == 1 {
+		return shard, true
+	}
+	piece = sharding.Region{Start: shard.Start[1:], Size: shard.Size[1:]}
+	return piece, t.Index >= shard.Start[0] && t.Index < shard.Start[0]+shard.Size[0]
+}
+
+// shardCache holds the shards of stacked parameters on the host from the first of their tensors that is written to the
+// last, so that each is read from its device once. Files are in the order of the layers, so that is most of a model:
+// this process's shards of it in their device dtype.
+type shardCache struct {
+	held map[shardKey]*heldShard
+}
+
+type shardKey struct {
+	param string
+	shard int
+}
+
+type heldShard struct {
+	bytes []byte
+	// uses is how many tensors still need it.
+	uses int
+}
+
+func newShardCache() *shardCache { return &shardCache{held: map[shardKey]*heldShard{}} }
+
+// expect announces one fetch.
+func (c *shardCache) expect(param string, shard int) {
+	key := shardKey{param, shard}
+	if c.held[key] == nil {
+		c.held[key] = &heldShard{}
+	}
+	c.held[key].uses++
+}
+
+// fetch writes one tensor's part of a shard in the tensor's dtype.
+func (c *shardCache) fetch(t hf.Tensor, e engine.Entry, index int, shard engine.Shard, piece sharding.Region, dst []byte) error {
+	h := c.held[shardKey{e.Param.Name, index}]
+	if h.bytes == nil {
+		h.bytes = make([]byte, shard.Region.Elements()*e.Array.DType.Size())
+		if err := shard.Read(h.bytes); err != nil {
+			return fmt.Errorf("read a shard of %s from its device: %w", e.Name, err)
+		}
+	}
+	each := piece.Elements() * e.Array.DType.Size()
+	from := 0
+	if len(t.Param.Sources) > 1 {
+		from = (t.Index - shard.Region.Start[0]) * each
+	}
+	src := h.bytes[from : from+each]
+	if h.uses--; h.uses == 0 {
+		h.bytes = nil
+	}
+	have := fileDTypes[e.Array.DType]
+	if have == t.DType {
+		copy(dst, src)
+		return nil
+	}
+	if err := hf.Convert(dst, t.DType, src, have); err != nil {
+		return fmt.Errorf("export %s: %w", t.Name, err)
+	}
+	return nil
+}

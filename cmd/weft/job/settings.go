@@ -1,0 +1,176 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime/debug"
+)
+
+// recordName is the file under the storage path that says which run lives there.
+const recordName = "run.json"
+
+// recordFormat is the number of its layout.
+const recordFormat = 1
+
+// settings are what decides the numbers of a run: to continue it, each must be the same. The tag `flag` names what a
+// user changes; fields that hold a fingerprint of content are tagged `content`.
+type settings struct {
+	ModelContent     string `json:"model_sha256" flag:"--model-id" content:"model"`
+	TokenizerContent string `json:"tokenizer_sha256" flag:"--tokenizer" content:"tokenizer"`
+	DatasetContent   string `json:"dataset_sha256" flag:"--dataset" content:"dataset"`
+	DatasetSplit     string `json:"dataset_split" flag:"--dataset-split"`
+	Template         string `json:"template" flag:"--template"`
+	LossOn           string `json:"loss_on" flag:"--loss-on"`
+	MaxSeqLen        int    `json:"max_seq_len" flag:"--max-seq-len"`
+	Shuffle          bool   `json:"shuffle" flag:"--shuffle"`
+	DropLast         bool   `json:"drop_last" flag:"--drop-last"`
+	GlobalBatch      int    `json:"global_batch" flag:"global batch (--batch-size-per-device × devices)"`
+	Seed             int64  `json:"seed" flag:"--seed"`
+	RandomInit       bool   `json:"random_init" flag:"--random-init"`
+	// Scan decides under which names and in which stacks the train state holds the parameters.
+	Scan         bool    `json:"scan" flag:"--scan"`
+	Freeze       string  `json:"freeze" flag:"--freeze"`
+	ParamDType   string  `json:"param_dtype" flag:"--param-dtype"`
+	ComputeDType string  `json:"compute_dtype" flag:"--compute-dtype"`
+	LearningRate float64 `json:"learning_rate" flag:"--learning-rate"`
+	WeightDecay  float64 `json:"weight_decay" flag:"--weight-decay"`
+	Beta1        float64 `json:"beta1" flag:"--beta1"`
+	Beta2        float64 `json:"beta2" flag:"--beta2"`
+	Eps          float64 `json:"eps" flag:"--eps"`
+	MaxGradNorm  float64 `json:"max_grad_norm" flag:"--max-grad-norm"`
+	Schedule     string  `json:"schedule" flag:"--schedule"`
+	WarmupSteps  int     `json:"warmup_steps" flag:"--warmup-steps"`
+	// ScheduleSteps is the length of a schedule that depends on it, 0 for one that does not: such a run cannot grow.
+	ScheduleSteps int `json:"schedule_steps" flag:"number of steps of --schedule cosine (--num-epochs)"`
+}
+
+// placement is what may change between the parts of a run: its mathematics stays the same, its last bits may not.
+type placement struct {
+	Platform string `json:"platform"`
+	Devices  int    `json:"devices"`
+	Remat    string `json:"remat"`
+}
+
+// runRecord is what run.json and each checkpoint say of the run.
+type runRecord struct {
+	Format    int       `json:"format"`
+	Weft      string    `json:"weft"`
+	ModelID   string    `json:"model_id"`
+	Dataset   string    `json:"dataset"`
+	Epochs    int       `json:"epochs"`
+	Settings  settings  `json:"settings"`
+	Placement placement `json:"placement"`
+}
+
+func newRecord(c *Config, s settings, p placement) runRecord {
+	return runRecord{
+		Format: recordFormat, Weft: weftVersion(), ModelID: c.ModelID, Dataset: c.Dataset,
+		Epochs: c.NumEpochs, Settings: s, Placement: p,
+	}
+}
+
+// weftVersion is the module's version and the commit it was built from.
+func weftVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	version := info.Main.Version
+	for _, kv := range info.Settings {
+		if kv.Key == "vcs.revision" {
+			version += " " + kv.Value
+		}
+	}
+	return version
+}
+
+// difference says how a run that is now asked for differs from one that exists, "" when it continues it.
+func (s settings) difference(now settings) string {
+	a, b := reflect.ValueOf(s), reflect.ValueOf(now)
+	for i := range a.NumField() {
+		if a.Field(i).Equal(b.Field(i)) {
+			continue
+		}
+		tag := a.Type().Field(i).Tag
+		if content := tag.Get("content"); content != "" {
+			return fmt.Sprintf("the content of %s is another: its %s fingerprint was %.12s, it is %.12s now", tag.Get("flag"), content, a.Field(i), b.Field(i))
+		}
+		return fmt.Sprintf("%s was %v, it is %v now", tag.Get("flag"), a.Field(i), b.Field(i))
+	}
+	return ""
+}
+
+// continues checks that a run can continue one that is recorded at where.
+func (r runRecord) continues(old runRecord, where string) error {
+	if diff := old.Settings.difference(r.Settings); diff != "" {
+		return fmt.Errorf("%s belongs to a run with other settings: %s; use the same settings to continue it, or another --storage-path for a new run", where, diff)
+	}
+	return nil
+}
+
+// parseRecord reads a record, strictly: one with fields that this version does not know is of a later one.
+func parseRecord(raw []byte, where string) (runRecord, error) {
+	var r runRecord
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return r, fmt.Errorf("%s is not the record of a run that this version of weft can continue: %w: use the version that wrote it, or another --storage-path", where, err)
+	}
+	if r.Format != recordFormat {
+		return r, fmt.Errorf("%s has format %d, this version of weft writes %d: use the version that wrote it, or another --storage-path", where, r.Format, recordFormat)
+	}
+	return r, nil
+}
+
+// readRecord reads run.json; ok is false when there is none.
+func readRecord(dir string) (r runRecord, ok bool, err error) {
+	path := filepath.Join(dir, recordName)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, false, nil
+	}
+	if err != nil {
+		return r, false, fmt.Errorf("read the record of the run: %w", err)
+	}
+	r, err = parseRecord(raw, path)
+	return r, err == nil, err
+}
+
+func (r runRecord) marshal() (json.RawMessage, error) { return json.MarshalIndent(r, "", "  ") }
+
+// write replaces run.json under dir.
+func (r runRecord) write(dir string) error {
+	raw, err := r.marshal()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, recordName)
+	if err := replaceFile(path, append(raw, '\n')); err != nil {
+		return fmt.Errorf("write %s: %w: check the folder's permissions and free space", path, err)
+	}
+	return nil
+}
+
+// replaceFile writes a file under a temporary name, syncs and renames it.
+func replaceFile(path string, content []byte) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(tmp.Name())
+		}
+	}()
+	_, err = tmp.Write(content)
+	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
