@@ -107,8 +107,7 @@ func adviceFor(e *Error) string {
 	low := strings.ToLower(e.Message)
 	switch {
 	case strings.Contains(low, "libtpu_lockfile") || strings.Contains(low, "tpu is already in use") || strings.Contains(low, "libtpu lockfile"):
-		return "another process on this machine holds the TPU through libtpu's lock file: end that process first; " +
-			"the file itself goes stale only when a process was killed, and weft never deletes it"
+		return lockAdvice(e.Message)
 	case e.Code == ResourceExhausted:
 		return "the device is out of memory: use a smaller batch, more devices or full rematerialization"
 	}

@@ -31,16 +31,17 @@ func tpuChips(bus string) int {
 }
 
 // OffTPUEnv are the environment variables with which libtpu describes topologies and compiles on a machine that is no TPU VM: without
-// them it asks a metadata server that is not there, for minutes. acceleratorType is that of the job, such as "v6e-16". Set those that
-// are not set with os.Setenv before the plugin is loaded.
+// them it asks a metadata server that is not there, for minutes, and lets one process at a time compile, as if there were a chip to
+// share. acceleratorType is that of the job, such as "v6e-16". Set those that are not set with os.Setenv before the plugin is loaded.
 func OffTPUEnv(acceleratorType string) map[string]string {
 	return map[string]string{
-		"TPU_SKIP_MDS_QUERY":   "1",
-		"TPU_ACCELERATOR_TYPE": acceleratorType,
-		"TPU_WORKER_HOSTNAMES": "localhost",
-		"TPU_WORKER_ID":        "0",
-		"TPU_MIN_LOG_LEVEL":    "3",
-		"TPU_STDERR_LOG_LEVEL": "3",
-		"TF_CPP_MIN_LOG_LEVEL": "3",
+		"ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+		"TPU_SKIP_MDS_QUERY":         "1",
+		"TPU_ACCELERATOR_TYPE":       acceleratorType,
+		"TPU_WORKER_HOSTNAMES":       "localhost",
+		"TPU_WORKER_ID":              "0",
+		"TPU_MIN_LOG_LEVEL":          "3",
+		"TPU_STDERR_LOG_LEVEL":       "3",
+		"TF_CPP_MIN_LOG_LEVEL":       "3",
 	}
 }
