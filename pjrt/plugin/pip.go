@@ -9,10 +9,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // orPath ends the errors that have nothing to do with the plugin itself.
 const orPath = "or give the path of a PJRT plugin with --plugin PATH or " + EnvPlugin
+
+// pipWaitDelay bounds the wait for what a stopped pip has started itself and left running.
+const pipWaitDelay = time.Second
 
 // pipDownload has pip put one wheel into dir and returns its path.
 func pipDownload(ctx context.Context, sp spec, dir string) (string, error) {
@@ -25,6 +29,7 @@ func pipDownload(ctx context.Context, sp spec, dir string) (string, error) {
 	cmd := exec.CommandContext(ctx, python, append(args, sp.pkg+"=="+sp.version)...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.WaitDelay = pipWaitDelay
 	if err := cmd.Run(); err != nil {
 		return "", pipError(ctx, sp, err, output.String())
 	}
