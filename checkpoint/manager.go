@@ -59,6 +59,7 @@ type Entry struct {
 	Sequence int     // order of commits, from 1; 0 when Err is set
 	Metrics  Metrics // nil when Err is set
 	Bytes    int64   // sum of its files, without the manifest
+	Linked   bool    // reached through a symbolic link: never deleted
 	// Err is set when the manifest cannot be used: a *DamagedError,
 	// ErrNewerFormat, or what reading it gave.
 	Err error
@@ -183,7 +184,7 @@ func (m *Manager) List() ([]Entry, error) {
 		if !ok || !d.Dir {
 			continue
 		}
-		e.Dir = path.Join(m.dir, d.Name)
+		e.Dir, e.Linked = path.Join(m.dir, d.Name), d.Link
 		man, err := readManifest(m.fs, e.Dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

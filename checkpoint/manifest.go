@@ -139,10 +139,13 @@ func (m *Manifest) Bytes() int64 {
 	return n
 }
 
-// envelope frames the body: its bytes are fixed by version and body, so that a
-// changed bit anywhere in the file is found.
+// envelope frames the body. Its bytes are fixed by version and body, and the
+// checksum covers both, so that a changed bit anywhere in the file is found.
 func envelope(version int, body []byte) []byte {
-	b := fmt.Appendf(nil, "{\"format\":%q,\"format_version\":%d,\"body_sha256\":\"%x\",\"body\":", manifestFormat, version, sha256.Sum256(body))
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%d\n", version)
+	sum.Write(body)
+	b := fmt.Appendf(nil, "{\"format\":%q,\"format_version\":%d,\"sha256\":\"%x\",\"body\":", manifestFormat, version, sum.Sum(nil))
 	return append(append(b, body...), "}\n"...)
 }
 

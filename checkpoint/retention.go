@@ -64,8 +64,8 @@ func (m *Manager) deleteAll(plan []Entry) (removed []Entry, err error) {
 }
 
 // surplus picks what to delete from a list in the order of List. Kept are the
-// best keep ones, the newest, and those with an unusable manifest, of which
-// nobody knows which files are weft's.
+// best keep ones, the newest, those that the user put behind a link, and those
+// with an unusable manifest, of which nobody knows which files are weft's.
 func surplus(list []Entry, keep int, by string) []Entry {
 	usable := slices.DeleteFunc(slices.Clone(list), func(e Entry) bool { return e.Err != nil })
 	if keep == 0 || len(usable) == 0 {
@@ -86,7 +86,7 @@ func surplus(list []Entry, keep int, by string) []Entry {
 	for _, e := range ranked[:min(keep, len(ranked))] {
 		kept[e.Name] = true
 	}
-	return slices.DeleteFunc(usable, func(e Entry) bool { return kept[e.Name] })
+	return slices.DeleteFunc(usable, func(e Entry) bool { return kept[e.Name] || e.Linked })
 }
 
 // rank is the metric, or +Inf for one that is absent or NaN.

@@ -24,9 +24,10 @@ func (m *Manager) Verify(e Entry) error {
 	if err := checkSizes(m.fs, e.Dir, man.Files); err != nil {
 		return err
 	}
-	buf := make([]byte, readPiece)
+	buf := pieces.Get().(*[]byte)
+	defer pieces.Put(buf)
 	for _, f := range man.Files {
-		if err := verifyFile(m.fs, e.Dir, f, buf); err != nil {
+		if err := verifyFile(m.fs, e.Dir, f, *buf); err != nil {
 			return err
 		}
 	}
