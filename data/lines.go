@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"weft/data/tokenizer"
 )
@@ -55,6 +56,12 @@ func TokenizeLines(ctx context.Context, r io.Reader, w io.Writer, tok *tokenizer
 
 // tokenizeLine returns the ids of a JSON string, or the text of a JSON array of ids.
 func tokenizeLine(line []byte, tok *tokenizer.Tokenizer, o TokenizeOptions) (any, error) {
+	if !utf8.Valid(line) {
+		return nil, errors.New("it is not UTF-8 text")
+	}
+	if escape := loneSurrogate(line); escape != "" {
+		return nil, fmt.Errorf("%s is half of a character", escape)
+	}
 	if !o.Decode {
 		var text *string
 		if err := json.Unmarshal(line, &text); err != nil || text == nil {

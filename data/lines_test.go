@@ -44,6 +44,8 @@ func TestTokenizeLinesErrors(t *testing.T) {
 		want string
 	}{
 		{"\"a\"\nb\n", TokenizeOptions{}, "line 2: it is not a JSON string; write one a line, in double quotes"},
+		{"\"\xff\"\n", TokenizeOptions{}, "line 1: it is not UTF-8 text"},
+		{`"\ud800"`, TokenizeOptions{}, `line 1: \ud800 is half of a character`},
 		{"null\n", TokenizeOptions{}, "line 1: it is not a JSON string; write one a line, in double quotes"},
 		{"\"a\"\n", TokenizeOptions{Decode: true}, "line 1: it is not a JSON array of token ids, such as [2, 9259]"},
 		{"[2, 2048]\n", TokenizeOptions{Decode: true}, "line 1: id 2048 at 1 is not in the vocabulary of 2048"},

@@ -52,7 +52,7 @@ func generate() (map[string][]byte, error) {
 }
 
 // configTemplate is a Gemma 4 text model with the features of E2B, small: three groups of sliding, sliding, full
-// attention, of which the last uses the keys and values of the second; 2.4 million parameters.
+// attention, of which the last uses the keys and values of the second; 2.6 million parameters.
 const configTemplate = `
 {
   "architectures": ["Gemma4ForCausalLM"],
