@@ -281,6 +281,16 @@ func (rt *Runtime) BatchRows(c StepConfig) []RowRange {
 	return out
 }
 
+// Ready waits until the step has ended on the devices. Reading its metrics may take longer, where the plugin's threads
+// are at work on the next step already.
+func (p *Pending) Ready() error {
+	event, err := p.arrays[0].shards[0].ReadyEvent()
+	if err != nil {
+		return fmt.Errorf("wait for the step: %w", err)
+	}
+	return errors.Join(event.Await(), event.Destroy())
+}
+
 // Wait reads the metrics, waiting for the step to end on the devices, and releases them.
 func (p *Pending) Wait() (Metrics, error) {
 	defer DestroyAll(p.arrays)

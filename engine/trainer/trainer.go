@@ -181,8 +181,10 @@ func (l *loop) launch(batch engine.Batch) error {
 	// Waited for beside the loop, so that a step's time is right also where launching the next one blocks.
 	done := make(chan settled, 1)
 	go func() {
+		ready := next.Ready()
+		at := time.Now()
 		m, err := next.Wait()
-		done <- settled{m, err, time.Now()}
+		done <- settled{m, errors.Join(ready, err), at}
 	}()
 	if err := l.settle(); err != nil {
 		<-done

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"reflect"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -68,6 +69,10 @@ func (c *finetuneCmd) Run(s streams) error {
 	return err
 }
 
+// sameRequest is how long after the first signal another one is taken for the same: timeout(1), for one, signals both a
+// process and its group.
+const sameRequest = time.Second
+
 // onSignals closes stop at the first SIGINT or SIGTERM and exits at the second. It returns what undoes it.
 func onSignals(stop chan struct{}) (undo func()) {
 	signals := make(chan os.Signal, 2)
@@ -77,9 +82,12 @@ func onSignals(stop chan struct{}) (undo func()) {
 			return
 		}
 		close(stop)
-		if _, ok := <-signals; ok {
-			// The last checkpoint is committed and nothing else of the run is needed to continue.
-			os.Exit(exitRetry)
+		first := time.Now()
+		for range signals {
+			if time.Since(first) > sameRequest {
+				// The last checkpoint is committed and nothing else of the run is needed to continue.
+				os.Exit(exitRetry)
+			}
 		}
 	}()
 	return func() {
