@@ -93,6 +93,11 @@ func (o *CompileOptions) marshalBuild() ([]byte, error) {
 			return nil, fmt.Errorf("pjrt: compile options: device assignment has %d devices; %d replicas of %d partitions need %d",
 				len(o.DeviceAssignment), replicas, partitions, replicas*partitions)
 		}
+		for i, id := range o.DeviceAssignment {
+			if id < 0 {
+				return nil, fmt.Errorf("pjrt: compile options: device assignment has id %d at place %d; ids are not negative", id, i)
+			}
+		}
 		w.bytes(9, marshalAssignment(o.DeviceAssignment, replicas, partitions))
 	}
 	w.bool(10, o.AliasPassthrough)

@@ -46,6 +46,7 @@ func TestCompileOptionsErrors(t *testing.T) {
 		want string
 	}{
 		{CompileOptions{NumPartitions: 4, DeviceAssignment: []int{0, 1}}, "device assignment has 2 devices; 1 replicas of 4 partitions need 4"},
+		{CompileOptions{NumPartitions: 2, DeviceAssignment: []int{0, -3}}, "device assignment has id -3 at place 1"},
 		{CompileOptions{NumReplicas: -1}, "neither can be negative"},
 		{CompileOptions{EnvOptions: map[string]any{"x": []int{1}}}, `env option "x" has type []int`},
 	} {
