@@ -168,7 +168,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	base, foreign := crashBase(t)
 	runs, both := 0, map[int]int{}
 	for n := 1; ; n++ {
-		for seed := range int64(6) {
+		for seed := range int64(10) {
 			m := base.clone()
 			m.arm(n, crash, nil, seed)
 			err := saveNew(m)

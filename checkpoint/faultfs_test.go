@@ -50,16 +50,19 @@ type node struct {
 	pending         []dirOp // since the last SyncDir, in order
 }
 
-// dirOp changes the entries of a folder.
-type dirOp func(entries map[string]*node)
+// dirOp changes the entries of a folder that bear names.
+type dirOp struct {
+	names []string
+	apply func(entries map[string]*node)
+}
 
 func newDir() *node {
 	return &node{dir: true, entries: map[string]*node{}, synced: map[string]*node{}}
 }
 
-func (n *node) change(op dirOp) {
-	op(n.entries)
-	n.pending = append(n.pending, op)
+func (n *node) change(apply func(map[string]*node), names ...string) {
+	apply(n.entries)
+	n.pending = append(n.pending, dirOp{names, apply})
 }
 
 func newMemFS() *memFS {
@@ -140,10 +143,8 @@ func (n *node) survive(rng *rand.Rand) *node {
 		return &node{data: data, durable: slices.Clone(data)}
 	}
 	entries := maps.Clone(n.synced)
-	if len(n.pending) > 0 {
-		for _, op := range n.pending[:rng.Intn(len(n.pending)+1)] {
-			op(entries)
-		}
+	for _, op := range survivors(n.pending, rng) {
+		op.apply(entries)
 	}
 	c := newDir()
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
@@ -151,6 +152,29 @@ func (n *node) survive(rng *rand.Rand) *node {
 	}
 	c.synced = maps.Clone(c.entries)
 	return c
+}
+
+// survivors are the changes of a folder that reached the disk: those up to some
+// moment, or, on a disk that keeps order for each name only, any that do not
+// stand on a lost one.
+func survivors(ops []dirOp, rng *rand.Rand) (kept []dirOp) {
+	if len(ops) == 0 {
+		return nil
+	}
+	if rng.Intn(2) == 0 {
+		return ops[:rng.Intn(len(ops)+1)]
+	}
+	lost := map[string]bool{}
+	for _, op := range ops {
+		if rng.Intn(2) == 0 || slices.ContainsFunc(op.names, func(n string) bool { return lost[n] }) {
+			for _, n := range op.names {
+				lost[n] = true
+			}
+			continue
+		}
+		kept = append(kept, op)
+	}
+	return kept
 }
 
 // reboot is the machine after the crash: no locks, only what survived.
@@ -200,7 +224,7 @@ func (m *memFS) Create(name string) (f File, err error) {
 			return pathErr("create", name, fs.ErrExist)
 		}
 		n := &node{}
-		d.change(func(e map[string]*node) { e[base] = n })
+		d.change(func(e map[string]*node) { e[base] = n }, base)
 		f = &memFile{fs: m, name: name, n: n}
 		return nil
 	})
@@ -288,7 +312,7 @@ func (m *memFS) Rename(oldName, newName string) error {
 		if d.entries[to] != nil {
 			return pathErr("rename", newName, fs.ErrExist)
 		}
-		d.change(func(e map[string]*node) { delete(e, from); e[to] = n })
+		d.change(func(e map[string]*node) { delete(e, from); e[to] = n }, from, to)
 		return nil
 	})
 }
@@ -306,7 +330,7 @@ func (m *memFS) Remove(name string) error {
 		if len(n.entries) > 0 {
 			return pathErr("remove", name, syscall.ENOTEMPTY)
 		}
-		d.change(func(e map[string]*node) { delete(e, base) })
+		d.change(func(e map[string]*node) { delete(e, base) }, base)
 		return nil
 	})
 }
@@ -335,7 +359,7 @@ func (m *memFS) MkdirAll(dir string) error {
 		for _, part := range strings.Split(strings.Trim(path.Clean(dir), "/"), "/") {
 			if n.entries[part] == nil {
 				child := newDir()
-				n.change(func(e map[string]*node) { e[part] = child })
+				n.change(func(e map[string]*node) { e[part] = child }, part)
 			}
 			if n = n.entries[part]; !n.dir {
 				return pathErr("mkdir", dir, syscall.ENOTDIR)
@@ -370,7 +394,7 @@ func (m *memFS) Lock(name string, owner []byte) (c io.Closer, err error) {
 			return err
 		}
 		n := &node{data: slices.Clone(owner)}
-		d.change(func(e map[string]*node) { e[base] = n })
+		d.change(func(e map[string]*node) { e[base] = n }, base)
 		m.locks[name] = owner
 		c = unlock(func() { delete(m.locks, name) })
 		return nil
