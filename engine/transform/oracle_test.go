@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "rapid.checks" })
 	if !chosen { // each check compiles two programs
-		_ = flag.Set("rapid.checks", "25")
+		_ = flag.Set("rapid.checks", "15")
 	}
 	os.Exit(m.Run())
 }

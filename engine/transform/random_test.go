@@ -69,6 +69,7 @@ type world struct {
 	weights []*node // [width, width]
 	stack   *node   // [3, width, width]
 	ids     *node   // int32 [3]
+	split   bool    // constraints may split the rows
 }
 
 func (w world) apply(steps []step, h *node) *node {
@@ -96,6 +97,9 @@ func (w world) one(s step, h *node) *node {
 		iota := graph.ConvertDType(graph.Iota(h.Graph(), h.Shape(), 1), h.DType())
 		return graph.Add(h, graph.MulScalar(iota, 0.1))
 	case "constrain":
+		if w.split && s.weight == 0 {
+			return w.c.constrain(h, sharding.Split(2, 0, "fsdp"))
+		}
 		return w.c.constrain(h, sharding.Replicated())
 	case "custom":
 		return w.product(h, weight)
@@ -181,9 +185,9 @@ func (w world) scan(s step, h *node) *node {
 	return h
 }
 
-func randomProgram(steps []step) program {
+func randomProgram(steps []step, split bool) program {
 	return func(c combinators, xs []*node) []*node {
-		w := world{c: c, weights: xs[1:3], stack: xs[3], ids: xs[4]}
+		w := world{c: c, weights: xs[1:3], stack: xs[3], ids: xs[4], split: split}
 		return []*node{w.apply(steps, xs[0])}
 	}
 }
@@ -200,7 +204,19 @@ func TestRandomProgramsOnThePlugin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		steps := drawSteps(t, 2)
 		rows, width := rapid.IntRange(1, 3).Draw(t, "rows"), rapid.IntRange(1, 4).Draw(t, "width")
-		agree(t, client, randomProgram(steps), 2e-5, fmt.Sprint(steps), randomInputs(rapid.IntRange(1, 1000).Draw(t, "seed"), rows, width)...)
+		agree(t, client, randomProgram(steps, false), 2e-5, fmt.Sprint(steps), randomInputs(rapid.IntRange(1, 1000).Draw(t, "seed"), rows, width)...)
+	})
+}
+
+func TestRandomProgramsOnTwoDevices(t *testing.T) {
+	client := enginetest.Client(t)
+	mesh := sharding.Mesh{Name: "mesh", Axes: []sharding.Axis{{Name: "fsdp", Size: 2}}}
+	rapid.Check(t, func(t *rapid.T) {
+		steps := append(drawSteps(t, 2), step{kind: "constrain"})
+		inputs := randomInputs(rapid.IntRange(1, 1000).Draw(t, "seed"), 2*rapid.IntRange(1, 2).Draw(t, "rows"), 3)
+		want := enginetest.Run(t, client, oneDevice, withGradients(plain, randomProgram(steps, true)), inputs...)
+		got := enginetest.Run(t, client, mesh, withGradients(ours, randomProgram(steps, true)), inputs...)
+		enginetest.Close(t, want, got, 2e-5, fmt.Sprint(steps))
 	})
 }
 
@@ -209,8 +225,8 @@ func TestRandomProgramsWithoutScansInPureGo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		steps := withoutScans(drawSteps(t, 2))
 		inputs := randomInputs(rapid.IntRange(1, 1000).Draw(t, "seed"), 2, 3)
-		want := enginetest.RunGo(t, withGradients(plain, randomProgram(steps)), inputs...)
-		got := enginetest.RunGo(t, withGradients(ours, randomProgram(steps)), inputs...)
+		want := enginetest.RunGo(t, withGradients(plain, randomProgram(steps, false)), inputs...)
+		got := enginetest.RunGo(t, withGradients(ours, randomProgram(steps, false)), inputs...)
 		enginetest.Close(t, want, got, 2e-5, fmt.Sprint(steps))
 	})
 }
