@@ -292,3 +292,25 @@ func TestFormatBytes(t *testing.T) {
 		require.Equal(t, want, formatBytes(n))
 	}
 }
+
+// One slice is in host memory at a time: every Fetch gets the same buffer.
+func TestOneBuffer(t *testing.T) {
+	mgr, err := Open(newMemFS(), "/run", Options{})
+	require.NoError(t, err)
+	seen := map[*byte]bool{}
+	tensor := func(name string, rows int) Tensor {
+		tt := Tensor{Name: name, DType: safetensors.F32, Shape: []int{2 * rows, 3}}
+		for i := range 2 {
+			tt.Shards = append(tt.Shards, Shard{Start: []int{i * rows, 0}, Size: []int{rows, 3}, Fetch: func(dst []byte) error {
+				seen[&dst[0]] = true
+				require.Len(t, dst, rows*12)
+				return nil
+			}})
+		}
+		return tt
+	}
+	s := &Snapshot{State: []Tensor{tensor("a", 5), tensor("b", 4)}, Model: &ModelFolder{Tensors: []Tensor{tensor("a", 5), tensor("b", 4)}}}
+	_, err = mgr.Save(context.Background(), s)
+	require.NoError(t, err)
+	require.Len(t, seen, 1)
+}
