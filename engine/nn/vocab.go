@@ -97,9 +97,11 @@ func (p Policy) Logits(x, table *Node, spec sharding.Spec, softcap float64) *Nod
 // predicts labels[t+1], NoTarget is no target.
 //
 // With a table split by words each device computes the logits of its own words for all rows, and only statistics [B, T]
-// are summed over the devices. Logits, cap, log-sum-exp and probabilities are float32; logits are computed again in the
-// backward pass, so that none is kept. The table's gradient is a product with float32 output that stays where the table
-// lies.
+// are summed over the devices. Logits, cap, log-sum-exp and probabilities are float32.
+//
+// The loss is linear in its cotangent, so its gradients, but for that factor, are computed along with it: the logits
+// are neither kept for the backward pass nor computed again in it. The table's gradient is a product with float32 output
+// that stays where the table lies. Where only the loss is wanted, the compiler drops the gradients.
 func (p Policy) CrossEntropy(x, table *Node, spec sharding.Spec, labels *Node, softcap float64) (sum, count *Node) {
 	h := head{p, spec, softcap}
 	targets := shift(labels)
@@ -107,7 +109,7 @@ func (p Policy) CrossEntropy(x, table *Node, spec sharding.Spec, labels *Node, s
 		targets = h.replicated(targets)
 	}
 	count = ReduceAllSum(ConvertDType(isTarget(targets), dtypes.Float32))
-	out := transform.CustomVJP("cross_entropy", h.loss, h.lossBackward, ConvertDType(x, p.Compute), table, targets)
+	out := transform.CustomVJP("cross_entropy", h.loss, lossBackward, ConvertDType(x, p.Compute), table, targets)
 	return out[0], count
 }
 
@@ -128,25 +130,18 @@ func isWord(targets *Node, logits shapes.Shape) *Node {
 	return Equal(word, BroadcastToDims(InsertAxes(targets, -1), logits.Dimensions...))
 }
 
-// loss returns the summed loss and, for the backward pass, the log-sum-exp [B, T].
+// loss returns the summed loss and its gradients with respect to the hidden states and the table, both float32.
 func (h head) loss(in []*Node) []*Node {
-	z := h.logits(h.operands(in[0], in[1]))
-	top := StopGradient(ReduceMax(z, 2))
-	lse := Add(top, Log(ReduceSum(Exp(Sub(z, InsertAxes(top, -1))), 2)))
-	picked := ReduceSum(Where(isWord(in[2], z.Shape()), z, ZerosLike(z)), 2)
-	nll := Where(isTarget(in[2]), Sub(lse, picked), ZerosLike(lse))
-	return []*Node{ReduceAllSum(nll), lse}
-}
-
-func (h head) lossBackward(in, out, ct []*Node) []*Node {
-	// Behind the barrier, the compiler cannot merge these logits with those of the forward pass and keep them.
-	held := OptimizationBarriers(in[0], in[1], ct[0])
-	x, table := h.operands(held[0], held[1])
+	x, table := h.operands(in[0], in[1])
 	z := h.logits(x, table)
-	targets, lse := in[2], InsertAxes(out[1], -1)
-	d := Sub(Exp(Sub(z, lse)), ConvertDType(isWord(targets, z.Shape()), dtypes.Float32))
-	weight := Mul(ConvertDType(isTarget(targets), dtypes.Float32), held[2])
-	d = Mul(d, InsertAxes(weight, -1))
+	targets, word := isTarget(in[2]), isWord(in[2], z.Shape())
+	top := ReduceMax(z, 2)
+	lse := Add(top, Log(ReduceSum(Exp(Sub(z, InsertAxes(top, -1))), 2)))
+	picked := ReduceSum(Where(word, z, ZerosLike(z)), 2)
+	nll := Where(targets, Sub(lse, picked), ZerosLike(lse))
+
+	d := Sub(Exp(Sub(z, InsertAxes(lse, -1))), ConvertDType(word, dtypes.Float32))
+	d = Mul(d, InsertAxes(ConvertDType(targets, dtypes.Float32), -1))
 	if h.softcap > 0 {
 		d = Mul(d, OneMinus(Square(MulScalar(z, 1/h.softcap))))
 	}
@@ -154,5 +149,11 @@ func (h head) lossBackward(in, out, ct []*Node) []*Node {
 	// Each device has the part of its words: they are summed in float32.
 	dx := h.Batch(dot(narrow, table, []int{2}, nil, []int{0}, nil, dtypes.Float32))
 	dtable := h.constrain(dot(narrow, x, []int{0, 1}, nil, []int{0, 1}, nil, dtypes.Float32), h.spec)
+	return []*Node{ReduceAllSum(nll), dx, dtable}
+}
+
+// lossBackward scales the gradients that the loss computed.
+func lossBackward(in, out, ct []*Node) []*Node {
+	dx, dtable := Mul(out[1], ct[0]), Mul(out[2], ct[0])
 	return []*Node{ConvertDType(dx, in[0].DType()), ConvertDType(dtable, in[1].DType()), nil}
 }
