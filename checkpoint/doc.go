@@ -14,7 +14,7 @@
 //   - Only what weft wrote is ever deleted, and never the newest committed
 //     checkpoint.
 //   - State saved by any number of devices is read back in any other slicing,
-//     and no byte reaches the caller before its checksum was seen to be right.
+//     and a region is only ever returned after its checksum was seen to be right.
 //
 // The package knows nothing of devices or models: tensors are names, shapes and
 // functions that fetch bytes.
