@@ -88,7 +88,8 @@ func Constrain(x *graph.Node, spec sharding.Spec) *graph.Node {
 
 // ConstrainTo fixes the sharding of x to spec and that of its cotangent to another one. A weight that is split over
 // an axis and gathered for use is ConstrainTo(w, sharding.Replicated(), split): its gradient is reduced and scattered
-// where it leaves. The reduction runs in x's dtype.
+// where it leaves. The reduction runs in x's dtype: to reduce the gradient of a bfloat16 product in float32, gather
+// inside a CustomVJP whose rule asks for a float32 product, as engine/nn does.
 func ConstrainTo(x *graph.Node, spec, cotangent sharding.Spec) *graph.Node {
 	checkInputs("transform.Constrain", []*graph.Node{x})
 	for _, s := range []sharding.Spec{spec, cotangent} {

@@ -148,8 +148,8 @@ func (p *planner) keep(n *graph.Node) {
 	}
 }
 
-// prepared tells that a value is an x or a captured value, moved, cut, converted or constrained: a weight made ready for use. Keeping
-// it would stack whole weights where the xs hold slices of them.
+// prepared tells that a value is an x or a captured value, moved, cut, converted or constrained: a weight made ready
+// for use. Keeping it would stack gathered weights where the xs hold slices of them.
 func (p *planner) prepared(n *graph.Node) bool {
 	for !slices.Contains(p.params, n) {
 		switch {

@@ -4,7 +4,6 @@ package enginetest
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -39,7 +38,8 @@ var shared struct {
 	err    error
 }
 
-// Client is the one CPU client of the test process. Without the plugin the test is skipped, loudly; with WEFT_CI set it fails.
+// Client is the one CPU client of the test process. Without the plugin the test is skipped, loudly; with WEFT_CI set it
+// fails.
 func Client(t testing.TB) *pjrt.Client {
 	t.Helper()
 	path := pjrttest.Path(t, "cpu")
@@ -165,11 +165,4 @@ func join(t T, p *stablehlo.Program, output int, parts []*pjrt.Buffer) *tensors.
 	tensor := tensors.FromShape(shapeOf(o))
 	require.NoError(t, tensor.MutableBytes(func(b []byte) { copy(b, whole) }))
 	return tensor
-}
-
-// Verbose prints a program when WEFT_TEST_PROGRAMS is set.
-func Verbose(p *stablehlo.Program) {
-	if os.Getenv("WEFT_TEST_PROGRAMS") != "" {
-		fmt.Fprintf(os.Stderr, "%s\n", p.Text)
-	}
 }

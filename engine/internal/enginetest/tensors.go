@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/bfloat16"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -100,8 +99,8 @@ func convert[N float32 | float64 | int32 | int64](values []N) []float64 {
 	return out
 }
 
-// Close requires that tensors agree in shape and dtype, and in value to within tolerance times the largest magnitude of the wanted
-// tensor (at least 1e-3).
+// Close requires that tensors agree in shape and dtype, and in value to within tolerance times the largest magnitude
+// of the wanted tensor (at least 1e-3).
 func Close(t T, want, got []*tensors.Tensor, tolerance float64, what ...any) {
 	t.Helper()
 	require.Len(t, got, len(want), what...)
@@ -119,6 +118,3 @@ func Close(t T, want, got []*tensors.Tensor, tolerance float64, what ...any) {
 		}
 	}
 }
-
-// IsFloat tells a tensor whose gradient exists.
-func IsFloat(dtype dtypes.DType) bool { return dtype.IsFloat() }
