@@ -101,7 +101,8 @@ type usageError struct{ err error }
 
 func (e usageError) Error() string {
 	text := e.err.Error()
-	if strings.Contains(text, "--help") || strings.Contains(text, "did you mean") {
+	var input *job.InputError
+	if errors.As(e.err, &input) || strings.Contains(text, "did you mean") {
 		return text
 	}
 	return text + " (see weft --help)"

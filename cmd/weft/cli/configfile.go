@@ -10,6 +10,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"weft/cmd/weft/job"
 )
 
 // configFile is the flag --config: a YAML file whose keys are the command's flags.
@@ -20,11 +22,11 @@ func (configFile) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
 	path := string(ctx.FlagValue(trace.Flag).(configFile))
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("--config: %w", err)
+		return job.Input(fmt.Errorf("--config: %w", err))
 	}
 	preset, err := parsePreset(path, text, ctx.Selected())
 	if err != nil {
-		return err
+		return job.Input(err)
 	}
 	ctx.AddResolver(preset)
 	return nil

@@ -68,8 +68,8 @@ type Config struct {
 	Demo bool `group:"demo" help:"Train a small Gemma 4 with random weights on records inside the binary, on 4 virtual CPU devices: needs no file and no network but the CPU plugin. Other flags change it."`
 }
 
-// Validate checks every value that can be checked without a file or a device. Its errors name the flag.
-func (c *Config) Validate() error {
+// Check checks every value that can be checked without a file or a device. Its errors name the flag.
+func (c *Config) Check() error {
 	for _, check := range []func() error{c.checkInputs, c.checkNumbers, c.checkOptimizer, c.checkOutput} {
 		if err := check(); err != nil {
 			return err

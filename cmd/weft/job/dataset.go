@@ -28,7 +28,10 @@ func openDataset(c *Config, tok *tokenizer.Tokenizer, info arch.Info) (*data.Dat
 	} else {
 		ds, err = data.Open(c.Dataset, tok, o)
 	}
-	if err != nil && tok.VocabSize() > info.VocabSize && strings.Contains(err.Error(), "outside the vocabulary") {
+	switch {
+	case err != nil && tok == nil && strings.Contains(err.Error(), "need a tokenizer"):
+		return nil, fmt.Errorf("--model-id %s has no tokenizer.json, which the records of %s need: give one with --tokenizer FILE", c.ModelID, c.Dataset)
+	case err != nil && tok != nil && tok.VocabSize() > info.VocabSize && strings.Contains(err.Error(), "outside the vocabulary"):
 		return nil, fmt.Errorf("%w: the tokenizer has %d tokens, the model %d; give the tokenizer that belongs to the model", err, tok.VocabSize(), info.VocabSize)
 	}
 	return ds, err
@@ -81,8 +84,10 @@ func (b batches) Batches(ctx context.Context, epoch, first int) iter.Seq2[engine
 
 // padID is the id that fills rows: its value is masked everywhere.
 func padID(tok *tokenizer.Tokenizer, info arch.Info) int32 {
-	if id, ok := tok.PAD(); ok && int(id) < info.VocabSize {
-		return id
+	if tok != nil {
+		if id, ok := tok.PAD(); ok && int(id) < info.VocabSize {
+			return id
+		}
 	}
 	return int32(max(info.Pad, 0))
 }

@@ -94,12 +94,12 @@ func (m *modelFiles) readCompanions() error {
 	return nil
 }
 
-// loadTokenizer reads --tokenizer, or the model's own, and makes it part of what is exported.
+// loadTokenizer reads --tokenizer, or the model's own, and makes it part of what is exported. Nil: there is none.
 func (m *modelFiles) loadTokenizer(c *Config) (*tokenizer.Tokenizer, error) {
 	path := c.Tokenizer
 	if path == "" {
 		if m.files[tokenizerName] == nil {
-			return nil, fmt.Errorf("--model-id %s has no tokenizer.json: give one with --tokenizer FILE", c.ModelID)
+			return nil, nil
 		}
 		path = filepath.Join(m.dir, tokenizerName)
 	}

@@ -28,7 +28,7 @@ type Result struct {
 // stop is closed it finishes the step that runs, saves and returns trainer.ErrStopped. What is wrong with the input is
 // an InputError.
 func Run(ctx context.Context, c Config, stop <-chan struct{}, console Console) (*Result, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.Check(); err != nil {
 		return nil, Input(err)
 	}
 	r := &run{Config: &c, stop: stop, report: newReport(console, false)}
@@ -180,12 +180,15 @@ func (r *run) chooseStart(context.Context) error {
 // settings are what must agree to continue this run.
 func (r *run) settings(modelContent string) settings {
 	s := settings{
-		ModelContent: modelContent, TokenizerContent: r.tok.Fingerprint(), DatasetContent: r.dataset.Fingerprint(),
+		ModelContent: modelContent, DatasetContent: r.dataset.Fingerprint(),
 		DatasetSplit: r.DatasetSplit, Template: r.Template, LossOn: r.LossOn, MaxSeqLen: r.MaxSeqLen,
 		Shuffle: r.Shuffle, DropLast: r.DropLast, GlobalBatch: r.globalBatch, Seed: r.Seed,
 		RandomInit: r.RandomInit, Scan: r.Scan, Freeze: r.Freeze, ParamDType: r.ParamDType, ComputeDType: r.ComputeDType,
 		LearningRate: r.LearningRate, WeightDecay: r.WeightDecay, Beta1: r.Beta1, Beta2: r.Beta2, Eps: r.Eps,
 		MaxGradNorm: r.MaxGradNorm, Schedule: r.Schedule, WarmupSteps: r.WarmupSteps,
+	}
+	if r.tok != nil {
+		s.TokenizerContent = r.tok.Fingerprint()
 	}
 	if r.Schedule != "constant" {
 		s.ScheduleSteps = r.totalSteps()
