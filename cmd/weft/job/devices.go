@@ -151,8 +151,10 @@ func openRuntime(ctx context.Context, c *Config, r *report) (*engine.Runtime, er
 	if err != nil {
 		return nil, Input(err)
 	}
-	if err := c.checkDevices(rt, platform); err != nil {
-		return nil, Input(errors.Join(err, rt.Close()))
+	if platform != PlatformCPU { // the virtual devices were made to fit
+		if err := c.checkFound(rt.Mesh().NumDevices(), rt.DeviceKind()); err != nil {
+			return nil, Input(errors.Join(err, rt.Close()))
+		}
 	}
 	return rt, nil
 }
@@ -167,12 +169,9 @@ func (c *Config) meshSize(platform string, virtual, all int) int {
 	return all
 }
 
-// checkDevices compares what was found with what --num-workers, --topology and --accelerator-type expect.
-func (c *Config) checkDevices(rt *engine.Runtime, platform string) error {
-	if platform == PlatformCPU {
-		return nil // the virtual devices were made to fit
-	}
-	found, kind := rt.Mesh().NumDevices(), rt.DeviceKind()
+// checkFound compares the devices found, and their kind, with what --num-workers, --topology and --accelerator-type
+// expect.
+func (c *Config) checkFound(found int, kind string) error {
 	if c.NumWorkers > 0 && c.NumWorkers != found {
 		return fmt.Errorf("--num-workers is %d, the run has %d devices (%s): correct it or leave it out", c.NumWorkers, found, kind)
 	}
