@@ -12,8 +12,8 @@ import (
 // Linear returns x·wᵀ in the compute dtype for x [..., in] and the master weight w [out, in], split by spec.
 //
 // Backward, the gradient of x is in the compute dtype; that of w is a product with float32 output, reduced over the
-// devices in float32 and split by spec. What is kept for it is x and the split master: the gathered weight is gathered
-// again.
+// devices in float32 and split by spec. What is kept for it is x and the split master; Policy.Gathering says what
+// becomes of the whole weight.
 func (p Policy) Linear(x, w *Node, spec sharding.Spec) *Node {
 	if w.Rank() != 2 || x.Rank() < 1 || x.Shape().Dim(-1) != w.Shape().Dim(1) {
 		exceptions.Panicf("nn.Linear: x is %s, w is %s: want [..., in] and [out, in]", x.Shape(), w.Shape())
@@ -21,16 +21,26 @@ func (p Policy) Linear(x, w *Node, spec sharding.Spec) *Node {
 	rows := until(x.Rank() - 1)
 	last := []int{x.Rank() - 1}
 	fwd := func(in []*Node) []*Node {
-		return []*Node{dot(in[0], p.Weight(in[1], spec), last, nil, []int{1}, nil, p.Compute)}
+		whole := p.Weight(in[1], spec)
+		out := []*Node{dot(in[0], whole, last, nil, []int{1}, nil, p.Compute)}
+		if p.Gathering == GatherOnce {
+			out = append(out, whole)
+		}
+		return out
 	}
-	bwd := func(in, _, ct []*Node) []*Node {
+	bwd := func(in, out, ct []*Node) []*Node {
 		x, w, dy := in[0], in[1], ct[0]
-		if p.sharded() {
-			// Without the barrier the compiler would merge this gathering with the first and keep the weight alive.
+		if p.Gathering == GatherApart && p.sharded() {
 			held := OptimizationBarriers(w, dy)
 			w, dy = held[0], held[1]
 		}
-		dx := dot(dy, p.Weight(w, spec), last, nil, []int{0}, nil, p.Compute)
+		var whole *Node
+		if p.Gathering == GatherOnce {
+			whole = out[1]
+		} else {
+			whole = p.Weight(w, spec)
+		}
+		dx := dot(dy, whole, last, nil, []int{0}, nil, p.Compute)
 		dw := p.constrain(dot(dy, x, rows, nil, rows, nil, dtypes.Float32), spec)
 		return []*Node{dx, ConvertDType(dw, w.DType())}
 	}

@@ -26,7 +26,22 @@ type Policy struct {
 	DataAxes []string
 	// Compute is the dtype of activations and of the operands of products: BFloat16 or Float32.
 	Compute dtypes.DType
+	// Gathering says where the backward pass takes a whole weight from.
+	Gathering Gathering
 }
+
+// Gathering says where the backward pass takes a whole weight from.
+type Gathering int
+
+const (
+	// GatherAgain gathers it a second time. Right in a scan, whose backward loop is apart from the forward one.
+	GatherAgain Gathering = iota
+	// GatherApart gathers it a second time behind a barrier. Right for a layer in the open, where the compiler would
+	// merge the two and keep the whole weight alive from one pass to the other.
+	GatherApart
+	// GatherOnce keeps it from the forward pass. Right where that is computed again just before (remat).
+	GatherOnce
+)
 
 func (p Policy) sharded() bool { return p.Mesh.NumDevices() > 1 }
 

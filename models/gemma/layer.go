@@ -26,7 +26,7 @@ func (c *pass) layer(l Layer, w bound, x, perLayer *Node) (*Node, keyValue) {
 	y = c.mlp(w, c.normed(w, "pre_feedforward_layernorm", x))
 	x = Add(x, c.normed(w, "post_feedforward_layernorm", y))
 	if perLayer != nil {
-		gated := c.opts.Policy.GatedGelu(c.linear(w, "per_layer_input_gate", x), perLayer)
+		gated := c.policy.GatedGelu(c.linear(w, "per_layer_input_gate", x), perLayer)
 		x = Add(x, c.normed(w, "post_per_layer_input_norm", c.linear(w, "per_layer_projection", gated)))
 	}
 	if scalar, _ := w(layerScalar); scalar != nil {
@@ -38,7 +38,7 @@ func (c *pass) layer(l Layer, w bound, x, perLayer *Node) (*Node, keyValue) {
 
 func (c *pass) linear(w bound, name string, x *Node) *Node {
 	matrix, spec := w(name)
-	return c.opts.Policy.Linear(x, matrix, spec)
+	return c.policy.Linear(x, matrix, spec)
 }
 
 func (c *pass) normed(w bound, name string, x *Node) *Node {
@@ -48,14 +48,14 @@ func (c *pass) normed(w bound, name string, x *Node) *Node {
 
 // mlp is down(gelu(gate·x)·(up·x)).
 func (c *pass) mlp(w bound, x *Node) *Node {
-	return c.linear(w, "mlp.down_proj", c.opts.Policy.GatedGelu(c.linear(w, "mlp.gate_proj", x), c.linear(w, "mlp.up_proj", x)))
+	return c.linear(w, "mlp.down_proj", c.policy.GatedGelu(c.linear(w, "mlp.gate_proj", x), c.linear(w, "mlp.up_proj", x)))
 }
 
 // attention norms queries and keys per head and turns them; generation 4 norms values too, without a weight.
 func (c *pass) attention(l Layer, w bound, x *Node) (*Node, keyValue) {
 	rope := c.ropes[l.Sliding]
 	q := c.normed(w, "self_attn.q_norm", c.heads(c.linear(w, "self_attn.q_proj", x), l))
-	q = c.opts.Policy.RoPE(q, rope[0], rope[1])
+	q = c.policy.RoPE(q, rope[0], rope[1])
 	kv := c.shared[l.Sliding]
 	if !l.SharedKV {
 		k := c.heads(c.linear(w, "self_attn.k_proj", x), l)
@@ -66,14 +66,14 @@ func (c *pass) attention(l Layer, w bound, x *Node) (*Node, keyValue) {
 		if c.cfg.Generation == 4 {
 			v = c.norm(v, nil, nil)
 		}
-		k = c.opts.Policy.RoPE(c.normed(w, "self_attn.k_norm", k), rope[0], rope[1])
+		k = c.policy.RoPE(c.normed(w, "self_attn.k_norm", k), rope[0], rope[1])
 		kv = keyValue{k, v}
 	}
 	mask := nn.Mask{Keys: c.mask}
 	if l.Sliding {
 		mask.Window = c.cfg.SlidingWindow
 	}
-	y := c.opts.Policy.Attention(q, kv.k, kv.v, c.cfg.AttentionScale, mask)
+	y := c.policy.Attention(q, kv.k, kv.v, c.cfg.AttentionScale, mask)
 	return c.linear(w, "self_attn.o_proj", y), kv
 }
 

@@ -66,6 +66,7 @@ func New(cfg *Config, o Options) (*Model, error) {
 	if o.MinShardElements == 0 {
 		o.MinShardElements = DefaultMinShardElements
 	}
+	o.Policy.Gathering = nn.GatherApart
 	m := &Model{cfg: cfg, opts: o}
 	if err := m.declare(); err != nil {
 		return nil, fmt.Errorf("gemma: %w", err)
@@ -94,7 +95,7 @@ func (m *Model) Logits(w map[string]*Node, ids, mask *Node) *Node {
 // hidden returns the normed output of the last layer [B, T, H].
 func (m *Model) hidden(w map[string]*Node, ids, mask *Node) *Node {
 	x := m.embed(w, shortName(nameEmbed), ids, m.cfg.HiddenSize)
-	c := &pass{Model: m, weights: w, mask: mask, ropes: map[bool][2]*Node{}, shared: map[bool]keyValue{}}
+	c := &pass{Model: m, policy: m.opts.Policy, weights: w, mask: mask, ropes: map[bool][2]*Node{}, shared: map[bool]keyValue{}}
 	for _, l := range m.cfg.Layers {
 		if _, ok := c.ropes[l.Sliding]; !ok {
 			cos, sin := nn.RoPETables(x.Graph(), ids.Shape().Dim(1), m.cfg.rope(l.Sliding).Frequencies(l.HeadDim))
@@ -139,6 +140,7 @@ type keyValue struct{ k, v *Node }
 // pass is one forward pass: what the layers have in common.
 type pass struct {
 	*Model
+	policy   nn.Policy // of the layers
 	weights  map[string]*Node
 	mask     *Node
 	ropes    map[bool][2]*Node // cosines and sines, by whether the layer slides
@@ -160,13 +162,16 @@ func (c *pass) run(s segment, x *Node) *Node {
 
 // single computes one layer that is not scanned.
 func (c *pass) single(s segment, j int, x *Node) *Node {
-	i := s.layer(0, j)
+	i, one := s.layer(0, j), *c
+	if c.opts.Remat == arch.RematFull {
+		one.policy.Gathering = nn.GatherOnce
+	}
 	body := func(in []*Node) []*Node {
 		var perLayer *Node
 		if c.perLayer != nil {
 			perLayer = Squeeze(SliceAxis(c.perLayer, 0, AxisElem(i)), 0)
 		}
-		y, kv := c.layer(c.cfg.Layers[i], c.bind(s.name(j), c.weights), in[0], perLayer)
+		y, kv := one.layer(c.cfg.Layers[i], c.bind(s.name(j), c.weights), in[0], perLayer)
 		out := []*Node{c.opts.Policy.Batch(y)}
 		if c.exports(s, j) {
 			out = append(out, kv.k, kv.v)
@@ -211,6 +216,11 @@ func (c *pass) scan(s segment, x *Node) *Node {
 		xs = append(xs, Reshape(slice, append([]int{s.count, s.period}, d[1:]...)...))
 		specs = append(specs, p.BatchSpec(5, 2))
 	}
+	inner := *c
+	inner.policy.Gathering = nn.GatherAgain
+	if c.opts.Remat == arch.RematFull {
+		inner.policy.Gathering = nn.GatherOnce
+	}
 	carry := []*Node{x}
 	var exported []int
 	for j := range s.period {
@@ -233,7 +243,7 @@ func (c *pass) scan(s segment, x *Node) *Node {
 				perLayer = Squeeze(SliceAxis(xs[len(xs)-1], 0, AxisElem(j)), 0)
 			}
 			var kv keyValue
-			x, kv = c.layer(c.cfg.Layers[s.layer(0, j)], c.bind(s.name(j), weights), x, perLayer)
+			x, kv = inner.layer(c.cfg.Layers[s.layer(0, j)], c.bind(s.name(j), weights), x, perLayer)
 			x = p.Batch(x)
 			if c.exports(s, j) {
 				kept = append(kept, kv.k, kv.v)
