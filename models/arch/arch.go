@@ -15,7 +15,7 @@ import (
 const (
 	// RematNone keeps every activation that the backward pass needs.
 	RematNone = "none"
-	// RematFull keeps each layer's input only (each group's, in a scan) and computes the layer again in the backward pass.
+	// RematFull keeps each layer's input only and computes the layer again in the backward pass.
 	RematFull = "full"
 )
 

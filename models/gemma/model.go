@@ -155,39 +155,45 @@ func (c *pass) run(s segment, x *Node) *Node {
 		return c.scan(s, x)
 	}
 	for j := range s.period {
-		x = c.single(s, j, x)
+		i := s.layer(0, j)
+		var kept []*Node
+		x, kept = c.step(s, j, c.weights, x, c.perLayerInput(c.perLayer, i), nn.GatherApart)
+		c.share(c.cfg.Layers[i], kept)
 	}
 	return x
 }
 
-// single computes one layer that is not scanned.
-func (c *pass) single(s segment, j int, x *Node) *Node {
-	i, one := s.layer(0, j), *c
-	if c.opts.Remat == arch.RematFull {
-		one.policy.Gathering = nn.GatherOnce
+// step computes the layer at position j of a segment, and with remat promises to compute it again in the backward
+// pass. It returns the layer's keys and values too when later layers share them.
+func (c *pass) step(s segment, j int, weights map[string]*Node, x, perLayer *Node, g nn.Gathering) (*Node, []*Node) {
+	inner := *c
+	inner.policy.Gathering = g
+	full := c.opts.Remat == arch.RematFull
+	if full {
+		inner.policy.Gathering = nn.GatherOnce
 	}
 	body := func(in []*Node) []*Node {
-		var perLayer *Node
-		if c.perLayer != nil {
-			perLayer = Squeeze(SliceAxis(c.perLayer, 0, AxisElem(i)), 0)
-		}
-		y, kv := one.layer(c.cfg.Layers[i], c.bind(s.name(j), c.weights), in[0], perLayer)
-		out := []*Node{c.opts.Policy.Batch(y)}
+		y, kv := inner.layer(c.cfg.Layers[s.layer(0, j)], c.bind(s.name(j), weights), in[0], perLayer)
+		out := []*Node{c.policy.Batch(y)}
 		if c.exports(s, j) {
 			out = append(out, kv.k, kv.v)
 		}
 		return out
 	}
-	var out []*Node
-	if c.opts.Remat == arch.RematFull {
-		out = transform.Checkpoint(body, x)
-	} else {
-		out = body([]*Node{x})
+	if full {
+		out := transform.Checkpoint(body, x)
+		return out[0], out[1:]
 	}
-	if len(out) > 1 {
-		c.shared[c.cfg.Layers[i].Sliding] = keyValue{out[1], out[2]}
+	out := body([]*Node{x})
+	return out[0], out[1:]
+}
+
+// perLayerInput is slice i of per-layer inputs stacked on axis 0, nil without any.
+func (c *pass) perLayerInput(stacked *Node, i int) *Node {
+	if stacked == nil {
+		return nil
 	}
-	return out[0]
+	return Squeeze(SliceAxis(stacked, 0, AxisElem(i)), 0)
 }
 
 // exports tells whether layers after the segment use the keys and values of the layer at position j.
@@ -197,13 +203,54 @@ func (c *pass) exports(s segment, j int) bool {
 	return last && i == c.cfg.lastOwner(c.cfg.Layers[i].Sliding)
 }
 
+// share keeps keys and values for later layers of the type.
+func (c *pass) share(l Layer, kv []*Node) {
+	if len(kv) > 0 {
+		c.shared[l.Sliding] = keyValue{kv[0], kv[1]}
+	}
+}
+
 // scan computes a repeated segment as one loop over its stacked weights. Keys and values that later layers share leave
-// through the carry: what the last repetition put there remains.
+// through the carry: what the last repetition put there remains. With remat, the inputs of each layer are kept, not of
+// each repetition: the backward pass then holds the activations and whole weights of one layer at a time.
 func (c *pass) scan(s segment, x *Node) *Node {
-	p := c.opts.Policy
-	var names []string
-	var xs []*Node
-	var specs []sharding.Spec
+	names, xs, specs := c.stacks(s)
+	carry := []*Node{x}
+	var exported []Layer
+	for j := range s.period {
+		if l := c.cfg.Layers[s.layer(0, j)]; c.exports(s, j) {
+			exported = append(exported, l)
+			none := Zeros(x.Graph(), shapes.Make(c.policy.Compute, x.Shape().Dim(0), x.Shape().Dim(1), l.KVHeads, l.HeadDim))
+			carry = append(carry, c.policy.Batch(none), c.policy.Batch(none))
+		}
+	}
+	body := func(carry, xs []*Node) ([]*Node, []*Node) {
+		weights := map[string]*Node{}
+		for i, name := range names {
+			weights[name] = xs[i]
+		}
+		var perLayer *Node
+		if c.perLayer != nil {
+			perLayer = xs[len(xs)-1]
+		}
+		next := []*Node{c.policy.Batch(carry[0])}
+		for j := range s.period {
+			y, kept := c.step(s, j, weights, next[0], c.perLayerInput(perLayer, j), nn.GatherAgain)
+			next[0] = y
+			next = append(next, kept...)
+		}
+		return next, nil
+	}
+	carry, _ = transform.Scan(body, carry, xs, transform.ScanOptions{Length: s.count, XsSpecs: specs})
+	for n, l := range exported {
+		c.share(l, carry[1+2*n:3+2*n])
+	}
+	return carry[0]
+}
+
+// stacks returns the stacked tensors that a scan of the segment slices, with their shardings: the weights, by the names
+// that the body uses, and last the per-layer inputs [count, period, B, T, P], if any.
+func (c *pass) stacks(s segment) (names []string, xs []*Node, specs []sharding.Spec) {
 	for j := range s.period {
 		for _, w := range c.cfg.layerWeights(c.cfg.Layers[s.layer(0, j)]) {
 			name := s.name(j) + "." + w.name
@@ -212,52 +259,8 @@ func (c *pass) scan(s segment, x *Node) *Node {
 	}
 	if c.perLayer != nil {
 		slice := SliceAxis(c.perLayer, 0, AxisRange(s.first, s.end()))
-		d := slice.Shape().Dimensions
-		xs = append(xs, Reshape(slice, append([]int{s.count, s.period}, d[1:]...)...))
-		specs = append(specs, p.BatchSpec(5, 2))
+		dims := append([]int{s.count, s.period}, slice.Shape().Dimensions[1:]...)
+		xs, specs = append(xs, Reshape(slice, dims...)), append(specs, c.policy.BatchSpec(5, 2))
 	}
-	inner := *c
-	inner.policy.Gathering = nn.GatherAgain
-	if c.opts.Remat == arch.RematFull {
-		inner.policy.Gathering = nn.GatherOnce
-	}
-	carry := []*Node{x}
-	var exported []int
-	for j := range s.period {
-		if l := c.cfg.Layers[s.layer(0, j)]; c.exports(s, j) {
-			exported = append(exported, j)
-			none := p.Batch(Zeros(x.Graph(), shapes.Make(p.Compute, x.Shape().Dim(0), x.Shape().Dim(1), l.KVHeads, l.HeadDim)))
-			carry = append(carry, none, none)
-		}
-	}
-	body := func(carry, xs []*Node) ([]*Node, []*Node) {
-		weights := map[string]*Node{}
-		for i, name := range names {
-			weights[name] = xs[i]
-		}
-		x := p.Batch(carry[0])
-		var kept []*Node
-		for j := range s.period {
-			var perLayer *Node
-			if c.perLayer != nil {
-				perLayer = Squeeze(SliceAxis(xs[len(xs)-1], 0, AxisElem(j)), 0)
-			}
-			var kv keyValue
-			x, kv = inner.layer(c.cfg.Layers[s.layer(0, j)], c.bind(s.name(j), weights), x, perLayer)
-			x = p.Batch(x)
-			if c.exports(s, j) {
-				kept = append(kept, kv.k, kv.v)
-			}
-		}
-		return append([]*Node{x}, kept...), nil
-	}
-	o := transform.ScanOptions{Length: s.count, XsSpecs: specs}
-	if c.opts.Remat == arch.RematFull {
-		o.Remat = transform.RematFull
-	}
-	carry, _ = transform.Scan(body, carry, xs, o)
-	for n, j := range exported {
-		c.shared[c.cfg.Layers[s.layer(0, j)].Sliding] = keyValue{carry[1+2*n], carry[2+2*n]}
-	}
-	return carry[0]
+	return names, xs, specs
 }
