@@ -13,7 +13,7 @@ import (
 )
 
 // requireLogits compares the logits of real tokens: those of padding mean nothing.
-func requireLogits(t *testing.T, g *golden, want fixture.Tensor, got []float32, tolerance float64) {
+func requireLogits(t *testing.T, g *reference, want fixture.Tensor, got []float32, tolerance float64) {
 	t.Helper()
 	mask, vocab := g.tensors["attention_mask"].Ints, want.Dims[len(want.Dims)-1]
 	worst := 0.0
@@ -27,7 +27,7 @@ func requireLogits(t *testing.T, g *golden, want fixture.Tensor, got []float32, 
 }
 
 // requireGrads compares every golden gradient, each relative to its tensor's largest entry.
-func requireGrads(t *testing.T, g *golden, got map[string][]float32, tolerance float64) {
+func requireGrads(t *testing.T, g *reference, got map[string][]float32, tolerance float64) {
 	t.Helper()
 	n, worst, where := 0, 0.0, ""
 	for key, want := range g.tensors {
@@ -53,7 +53,7 @@ func requireGrads(t *testing.T, g *golden, got map[string][]float32, tolerance f
 
 // requireFinal compares parameters after training: an entry whose gradient is about 0 may differ by much, so a share
 // of the entries decides.
-func requireFinal(t *testing.T, g *golden, got map[string][]float32, tolerance, share float64) {
+func requireFinal(t *testing.T, g *reference, got map[string][]float32, tolerance, share float64) {
 	t.Helper()
 	all, near := 0, 0
 	for key, want := range g.tensors {

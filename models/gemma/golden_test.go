@@ -25,7 +25,7 @@ const (
 const goldenSteps = 10
 
 // requireGolden compares a float32 training run with the fixture.
-func requireGolden(t *testing.T, g *golden, a answer) {
+func requireGolden(t *testing.T, g *reference, a answer) {
 	t.Helper()
 	requireLogits(t, g, g.tensors["logits"], a.logits, tolLogits)
 	require.InDelta(t, g.meta.Loss.Value, a.losses[0], tolLoss, "loss")
@@ -88,7 +88,7 @@ func TestMultimodal(t *testing.T) {
 func TestShardedBF16Checkpoint(t *testing.T) {
 	rt := runtime(t, 1)
 	dir := fixture.Dir(t, "gemma4-tiny-sharded-bf16")
-	g := &golden{dir: dir, tensors: fixture.Tensors(t, filepath.Join(dir, "golden.safetensors"))}
+	g := &reference{dir: dir, tensors: fixture.Tensors(t, filepath.Join(dir, "golden.safetensors"))}
 	var meta struct {
 		FP32 float64 `json:"loss_fp32"`
 		BF16 float64 `json:"loss_bf16"`
@@ -100,8 +100,8 @@ func TestShardedBF16Checkpoint(t *testing.T) {
 
 	a = open(t, rt, dir, "config.json", arch.Options{Policy: policy(t, 1, dtypes.BFloat16)}).train(t, g, 0)
 	want := g.tensors["logits_row0_bf16"].Floats
-	reference := rms(want, g.tensors["logits_row0_fp32"].Floats)
-	require.LessOrEqual(t, rms(a.logits[:len(want)], want), 1.5*reference, "root mean square difference of the logits")
+	torch := rms(want, g.tensors["logits_row0_fp32"].Floats)
+	require.LessOrEqual(t, rms(a.logits[:len(want)], want), 1.5*torch, "root mean square difference of the logits")
 	require.InDelta(t, meta.BF16, a.losses[0], 0.05)
 }
 
@@ -123,9 +123,9 @@ func TestBF16Training(t *testing.T) {
 		g := loadGolden(t, name)
 		p := open(t, rt, g.dir, "config.json", arch.Options{Policy: policy(t, 1, dtypes.BFloat16), Scan: true})
 		a := p.steps(t, g, goldenSteps)
-		ours, reference := rms(a.losses, g.meta.Losses), rms(g.meta.LossesAutocast, g.meta.Losses)
-		t.Logf("%s: error %.4f, torch autocast %.4f; losses %.4f", name, ours, reference, a.losses)
-		require.LessOrEqual(t, ours, 2*reference, name)
+		ours, torch := rms(a.losses, g.meta.Losses), rms(g.meta.LossesAutocast, g.meta.Losses)
+		t.Logf("%s: error %.4f, torch autocast %.4f; losses %.4f", name, ours, torch, a.losses)
+		require.LessOrEqual(t, ours, 2*torch, name)
 	}
 }
 

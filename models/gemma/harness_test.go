@@ -28,8 +28,8 @@ import (
 	"weft/pjrt/plugin"
 )
 
-// golden is a fixture: its folder, its reference values and its batch.
-type golden struct {
+// reference is a fixture: its folder, its reference values and its batch.
+type reference struct {
 	dir     string
 	tensors map[string]fixture.Tensor
 	meta    goldenMeta
@@ -49,15 +49,15 @@ type goldenMeta struct {
 	Linear8Loss float64 `json:"variant.rope_linear8.loss"`
 }
 
-func loadGolden(t *testing.T, name string) *golden {
+func loadGolden(t *testing.T, name string) *reference {
 	t.Helper()
-	g := &golden{dir: fixture.Dir(t, name)}
+	g := &reference{dir: fixture.Dir(t, name)}
 	g.tensors = fixture.Tensors(t, filepath.Join(g.dir, "golden.safetensors"))
 	fixture.JSON(t, filepath.Join(g.dir, "golden.json"), &g.meta)
 	return g
 }
 
-func (g *golden) batch() engine.Batch {
+func (g *reference) batch() engine.Batch {
 	ids := g.tensors["input_ids"]
 	return engine.Batch{
 		InputIDs: ids.Int32(), Labels: g.tensors["labels"].Int32(), Mask: g.tensors["attention_mask"].Int32(),
@@ -65,7 +65,7 @@ func (g *golden) batch() engine.Batch {
 	}
 }
 
-func (g *golden) dims() []int { return g.tensors["input_ids"].Dims }
+func (g *reference) dims() []int { return g.tensors["input_ids"].Dims }
 
 // runtime opens n virtual CPU devices on one axis, without a compile cache.
 func runtime(t *testing.T, n int) *engine.Runtime {
@@ -158,7 +158,7 @@ func fixtureAdamW(t *testing.T) *optim.AdamW {
 
 // train does steps updates with one program that gives logits and gradients too: compiling takes most of the time of
 // these tests. With no steps, nothing is differentiated.
-func (p *program) train(t *testing.T, g *golden, steps int) answer {
+func (p *program) train(t *testing.T, g *reference, steps int) answer {
 	t.Helper()
 	opt := fixtureAdamW(t)
 	inputs := p.inputs(g, len(opt.Hyper(1)))
@@ -193,7 +193,7 @@ func (p *program) train(t *testing.T, g *golden, steps int) answer {
 }
 
 // inputs are, for each parameter, itself and its two moments, then the batch and the hyperparameters.
-func (p *program) inputs(g *golden, hyper int) []engine.Input {
+func (p *program) inputs(g *reference, hyper int) []engine.Input {
 	var inputs []engine.Input
 	for _, q := range p.model.Params() {
 		inputs = append(inputs, engine.Input{Name: q.Name, DType: q.DType, Dims: q.Dims, Spec: q.Spec})
@@ -305,7 +305,7 @@ func (p *program) update(state, results []*engine.Array) {
 }
 
 // send puts the batch and the hyperparameters on the devices.
-func (p *program) send(t *testing.T, g *golden, inputs []engine.Input, hyper []float32) []*engine.Array {
+func (p *program) send(t *testing.T, g *reference, inputs []engine.Input, hyper []float32) []*engine.Array {
 	t.Helper()
 	var args []*engine.Array
 	b, at := g.batch(), 3*len(p.model.Params())
@@ -347,7 +347,7 @@ func unstack(q engine.Param, values []float32, into map[string][]float32) {
 }
 
 // steps does the engine's own training step, which gives no gradients.
-func (p *program) steps(t *testing.T, g *golden, n int) answer {
+func (p *program) steps(t *testing.T, g *reference, n int) answer {
 	t.Helper()
 	opt := fixtureAdamW(t)
 	step, err := p.rt.NewStep(p.model, opt, engine.StepConfig{Batch: g.dims()[0], SeqLen: g.dims()[1], BatchSpec: sharding.Split(2, 0, "fsdp")})
