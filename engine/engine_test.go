@@ -47,7 +47,7 @@ type toy struct {
 }
 
 func (m toy) Params() []Param {
-	split := func(dims ...int) sharding.Spec { return sharding.LargestDivisible(m.mesh, "fsdp", dims, 0) }
+	split := func(dims ...int) sharding.Spec { return sharding.LargestDivisible(m.mesh, []string{"fsdp"}, dims, 0) }
 	return []Param{
 		{Name: "embed", DType: dtypes.Float32, Dims: []int{m.vocab, m.hidden}, Trainable: true, Spec: split(m.vocab, m.hidden)},
 		{Name: "frozen", DType: dtypes.Float32, Dims: []int{m.hidden}},

@@ -55,6 +55,51 @@ func (m Mesh) AxisSize(name string) int {
 	return 0
 }
 
+// Parts is the product of the sizes of the named axes: into how many parts they split a dimension. It is 0 when the
+// mesh lacks one of them.
+func (m Mesh) Parts(axes ...string) int {
+	n := 1
+	for _, a := range axes {
+		n *= m.AxisSize(a)
+	}
+	return n
+}
+
+// Groups returns the sets of positions that differ along the named axes only, each in row-major order of the axes as
+// they are named, the sets in the order of their first positions: the devices that a collective over those axes joins.
+func (m Mesh) Groups(axes ...string) [][]int {
+	var rest []string
+	for _, a := range m.Axes {
+		if !slices.Contains(axes, a.Name) {
+			rest = append(rest, a.Name)
+		}
+	}
+	n := m.Parts(axes...)
+	all := m.NumDevices()
+	out := make([][]int, all/max(n, 1))
+	for i := range out {
+		out[i] = make([]int, n)
+	}
+	for position := range all {
+		out[m.indexAlong(rest, position)][m.indexAlong(axes, position)] = position
+	}
+	return out
+}
+
+// indexAlong is the row-major index of a position along the named axes.
+func (m Mesh) indexAlong(axes []string, position int) int {
+	coords := m.Coords(position)
+	index := 0
+	for _, name := range axes {
+		for i, a := range m.Axes {
+			if a.Name == name {
+				index = index*a.Size + coords[i]
+			}
+		}
+	}
+	return index
+}
+
 // Coords returns the position of a device along every axis.
 func (m Mesh) Coords(device int) []int {
 	c := make([]int, len(m.Axes))
@@ -194,20 +239,11 @@ func (r Region) Equal(o Region) bool {
 // ShardOf returns the region of a tensor of shape dims that the device at mesh position holds. The spec must have
 // passed Check.
 func (s Spec) ShardOf(m Mesh, dims []int, device int) Region {
-	coords := m.Coords(device)
 	r := Region{Start: make([]int, len(dims)), Size: slices.Clone(dims)}
 	for d := range dims {
-		index, parts := 0, 1
-		for _, name := range s.Axes(d) {
-			for i, a := range m.Axes {
-				if a.Name == name {
-					index = index*a.Size + coords[i]
-					parts *= a.Size
-				}
-			}
-		}
-		r.Size[d] = dims[d] / parts
-		r.Start[d] = index * r.Size[d]
+		axes := s.Axes(d)
+		r.Size[d] = dims[d] / m.Parts(axes...)
+		r.Start[d] = m.indexAlong(axes, device) * r.Size[d]
 	}
 	return r
 }
@@ -230,19 +266,20 @@ func (s Spec) Owners(m Mesh, dims []int) []int {
 	return owners
 }
 
-// LargestDivisible is FSDP's choice for one tensor: the Spec that splits its largest dimension that the axis size
-// divides (the first of equals), or Replicated when the tensor has fewer than minElements elements or none divides.
-func LargestDivisible(m Mesh, axis string, dims []int, minElements int) Spec {
+// LargestDivisible is FSDP's choice for one tensor: the Spec that splits over the axes, major first, its largest
+// dimension that the product of their sizes divides (the first of equals), or Replicated when the tensor has fewer than
+// minElements elements, none divides, or the mesh lacks an axis.
+func LargestDivisible(m Mesh, axes []string, dims []int, minElements int) Spec {
 	n, best := 1, -1
-	size := m.AxisSize(axis)
+	parts := m.Parts(axes...)
 	for d, v := range dims {
 		n *= v
-		if size > 0 && v%size == 0 && (best < 0 || v > dims[best]) {
+		if parts > 0 && v%parts == 0 && (best < 0 || v > dims[best]) {
 			best = d
 		}
 	}
-	if best < 0 || n < minElements || size <= 1 {
+	if best < 0 || n < minElements || parts <= 1 {
 		return Replicated()
 	}
-	return Split(len(dims), best, axis)
+	return Split(len(dims), best, axes...)
 }

@@ -14,20 +14,45 @@ func mesh(t require.TestingT, axes ...Axis) Mesh {
 }
 
 func TestLargestDivisible(t *testing.T) {
-	m := mesh(t, Axis{"fsdp", 4})
+	m := mesh(t, Axis{"fsdp", 4}, Axis{"x", 2}, Axis{"y", 3})
 	for _, c := range []struct {
+		axes []string
 		dims []int
 		want string
 	}{
-		{[]int{64, 256}, "[-, fsdp]"},
-		{[]int{256, 64}, "[fsdp, -]"},
-		{[]int{256, 256}, "[fsdp, -]"},
-		{[]int{255, 64}, "[-, fsdp]"},
-		{[]int{255, 63}, "replicated"},
-		{[]int{64}, "replicated"}, // below minElements
+		{[]string{"fsdp"}, []int{64, 256}, "[-, fsdp]"},
+		{[]string{"fsdp"}, []int{256, 64}, "[fsdp, -]"},
+		{[]string{"fsdp"}, []int{256, 256}, "[fsdp, -]"},
+		{[]string{"fsdp"}, []int{255, 64}, "[-, fsdp]"},
+		{[]string{"fsdp"}, []int{255, 63}, "replicated"},
+		{[]string{"fsdp"}, []int{64}, "replicated"}, // below minElements
+		{[]string{"fsdp", "x"}, []int{252, 64}, "[-, fsdp×x]"},
+		{[]string{"y", "x"}, []int{64, 60}, "[-, y×x]"},
+		{[]string{"y", "x"}, []int{64, 64}, "replicated"},
+		{[]string{"z"}, []int{64, 64}, "replicated"},
+		{nil, []int{64, 64}, "replicated"},
 	} {
-		require.Equal(t, c.want, LargestDivisible(m, "fsdp", c.dims, 1024).String(), "%v", c.dims)
+		require.Equal(t, c.want, LargestDivisible(m, c.axes, c.dims, 1024).String(), "%v %v", c.axes, c.dims)
 	}
+}
+
+func TestGroups(t *testing.T) {
+	m := mesh(t, Axis{"z", 2}, Axis{"y", 2}, Axis{"x", 3})
+	for _, c := range []struct {
+		axes []string
+		want [][]int
+	}{
+		{[]string{"x"}, [][]int{{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {9, 10, 11}}},
+		{[]string{"y"}, [][]int{{0, 3}, {1, 4}, {2, 5}, {6, 9}, {7, 10}, {8, 11}}},
+		{[]string{"z", "x"}, [][]int{{0, 1, 2, 6, 7, 8}, {3, 4, 5, 9, 10, 11}}},
+		{[]string{"x", "z"}, [][]int{{0, 6, 1, 7, 2, 8}, {3, 9, 4, 10, 5, 11}}},
+		{[]string{"z", "y", "x"}, [][]int{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}},
+		{nil, [][]int{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}}},
+	} {
+		require.Equal(t, c.want, m.Groups(c.axes...), "%v", c.axes)
+	}
+	require.Equal(t, 6, m.Parts("z", "x"))
+	require.Equal(t, 0, m.Parts("z", "w"))
 }
 
 func TestCheckNamesTheFault(t *testing.T) {

@@ -33,8 +33,8 @@ type Options struct {
 	Freeze []string
 	// FrozenDType is the dtype of frozen tensors on the devices; 0 is the one that config.json declares.
 	FrozenDType dtypes.DType
-	// ShardAxis is the mesh axis that splits the parameters; "" is the last of Policy.DataAxes.
-	ShardAxis string
+	// ShardAxes are the mesh axes that split the parameters, major first; nil are Policy.DataAxes.
+	ShardAxes []string
 	// MinShardElements is the size below which a tensor is replicated; 0 is the architecture's default.
 	MinShardElements int
 }

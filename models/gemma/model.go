@@ -60,8 +60,8 @@ func New(cfg *Config, o Options) (*Model, error) {
 	if o.FrozenDType == dtypes.InvalidDType {
 		o.FrozenDType = cfg.DType
 	}
-	if n := len(o.Policy.DataAxes); o.ShardAxis == "" && n > 0 {
-		o.ShardAxis = o.Policy.DataAxes[n-1]
+	if o.ShardAxes == nil {
+		o.ShardAxes = o.Policy.DataAxes
 	}
 	if o.MinShardElements == 0 {
 		o.MinShardElements = DefaultMinShardElements

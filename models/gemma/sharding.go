@@ -9,8 +9,8 @@ const DefaultMinShardElements = 1 << 16
 // lookup and the logits are vocab-parallel; the per-layer table by columns, which a lookup reads without gathering; any
 // other tensor along its largest divisible dimension. Small tensors are replicated.
 func (m *Model) spec(source string, dims []int) sharding.Spec {
-	mesh, axis := m.opts.Policy.Mesh, m.opts.ShardAxis
-	n := mesh.AxisSize(axis)
+	mesh, axes := m.opts.Policy.Mesh, m.opts.ShardAxes
+	n := mesh.Parts(axes...)
 	elements := 1
 	for _, d := range dims {
 		elements *= d
@@ -18,10 +18,10 @@ func (m *Model) spec(source string, dims []int) sharding.Spec {
 	if n > 1 && elements >= m.opts.MinShardElements {
 		switch {
 		case source == nameEmbed && dims[0]%n == 0:
-			return sharding.Split(2, 0, axis)
+			return sharding.Split(2, 0, axes...)
 		case source == namePerLayerTable && dims[1]%n == 0:
-			return sharding.Split(2, 1, axis)
+			return sharding.Split(2, 1, axes...)
 		}
 	}
-	return sharding.LargestDivisible(mesh, axis, dims, m.opts.MinShardElements)
+	return sharding.LargestDivisible(mesh, axes, dims, m.opts.MinShardElements)
 }
