@@ -55,8 +55,12 @@ func (b *builder) NewFunction(name string) (compute.Function, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stablehlo: %w", err)
 	}
+	dot, err := parseReducedDot(name)
+	if err != nil {
+		return nil, fmt.Errorf("stablehlo: %w", err)
+	}
 	f := b.newFunction(name)
-	f.isConstraint, f.constraint = found, spec
+	f.isConstraint, f.constraint, f.reducedDot = found, spec, dot
 	b.functions = append(b.functions, f)
 	return f, nil
 }

@@ -2,7 +2,6 @@ package stablehlo
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 
 	"weft/engine/sharding"
@@ -14,53 +13,18 @@ const constraintPrefix = "sdy.constraint"
 // `sdy.sharding_constraint` with the spec. Other backends just run the identity. unique tells functions of one graph
 // apart and may be any text.
 func ConstraintName(spec sharding.Spec, unique string) string {
-	var sb strings.Builder
-	sb.WriteString(constraintPrefix + "[")
-	for _, axes := range spec {
-		sb.WriteByte('{')
-		for i, axis := range axes {
-			if i > 0 {
-				sb.WriteByte(',')
-			}
-			sb.WriteString(url.QueryEscape(axis))
-		}
-		sb.WriteByte('}')
-	}
-	sb.WriteString("]#" + unique)
-	return sb.String()
+	return specialName(constraintPrefix, unique, specText(spec))
 }
 
 // parseConstraint reads a name made by ConstraintName. found is false for any other function.
 func parseConstraint(name string) (spec sharding.Spec, found bool, err error) {
-	rest, found := strings.CutPrefix(name, constraintPrefix)
-	if !found {
-		return nil, false, nil
+	fields, unique, found, err := specialFields(name, constraintPrefix, 1)
+	if !found || err != nil {
+		return nil, found, err
 	}
-	malformed := fmt.Errorf("function name %q begins with %q but was not made by stablehlo.ConstraintName: rename the function", name, constraintPrefix)
-	body, unique, ok := strings.Cut(rest, "]#")
-	if !ok || !strings.HasPrefix(body, "[") {
-		return nil, true, malformed
-	}
-	for body = body[1:]; body != ""; {
-		dim, after, ok := strings.Cut(body, "}")
-		if !ok || !strings.HasPrefix(dim, "{") {
-			return nil, true, malformed
-		}
-		var axes []string
-		if dim != "{" {
-			for _, escaped := range strings.Split(dim[1:], ",") {
-				axis, err := url.QueryUnescape(escaped)
-				if err != nil || axis == "" {
-					return nil, true, malformed
-				}
-				axes = append(axes, axis)
-			}
-		}
-		spec = append(spec, axes)
-		body = after
-	}
-	if ConstraintName(spec, unique) != name {
-		return nil, true, malformed
+	spec, ok := parseSpec(fields[0])
+	if !ok || ConstraintName(spec, unique) != name {
+		return nil, true, malformedName(name, constraintPrefix)
 	}
 	return spec, true, nil
 }

@@ -19,10 +19,12 @@
 //   - A named function that is called becomes a private function and `func.call`; one that only returns parameters
 //     leaves no trace.
 //   - A function named by ConstraintName becomes `sdy.sharding_constraint` where it is called.
+//   - A function named by ReducedDot.FunctionName becomes `sdy.manual_computation`: the product of what each device has,
+//     and the collectives that sum it.
 //   - Closures become regions of the while, if or sort that uses them and read values of the enclosing scopes
 //     directly. SSA names are unique within a function, whatever the nesting.
 //   - The same graph always gives the same bytes.
 //
-// Not supported, with an error that says so: complex numbers, FFT, batch normalization, dynamic shapes, explicit
-// collectives (Shardy inserts them) and GoMLX's own distribution API.
+// Not supported, with an error that says so: complex numbers, FFT, batch normalization, dynamic shapes,
+// GoMLX's own collectives (Shardy and ReducedDot make them) and its distribution API.
 package stablehlo

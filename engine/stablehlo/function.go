@@ -30,6 +30,7 @@ type function struct {
 
 	isConstraint bool
 	constraint   sharding.Spec
+	reducedDot   *ReducedDot
 
 	scalars map[string]*value // literals of our own, such as the 0 of a sum
 }

@@ -12,7 +12,7 @@ import (
 	"weft/engine/sharding"
 )
 
-// Call runs a named function, or applies the sharding constraint that its name carries.
+// Call runs a named function, or becomes what its name says: a sharding constraint or a reduced product.
 func (f *function) Call(callee compute.Function, operands ...compute.Value) ([]compute.Value, error) {
 	target, ok := callee.(*function)
 	if !ok || target == nil || target.builder != f.builder {
@@ -37,8 +37,11 @@ func (f *function) Call(callee compute.Function, operands ...compute.Value) ([]c
 			return nil, reject(what, in, "parameter %d is %s", i, shapeText(param.shape))
 		}
 	}
-	if target.isConstraint {
+	switch {
+	case target.isConstraint:
 		return f.constrain(what, target, in)
+	case target.reducedDot != nil:
+		return f.callReducedDot(what, target, in)
 	}
 	if passed, ok := target.passThrough(in); ok {
 		return passed, nil

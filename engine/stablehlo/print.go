@@ -9,13 +9,14 @@ import (
 
 // printer writes functions as MLIR. Names are given in printing order, so that they are unique in a function.
 type printer struct {
-	buf    bytes.Buffer
-	indent int
-	live   map[*op]bool
-	names  map[*value]string // of the values that are visible here
-	undo   []named           // what names held before each change, to leave a region
-	next   int
-	err    error
+	buf      bytes.Buffer
+	indent   int
+	live     map[*op]bool
+	names    map[*value]string // of the values that are visible here
+	undo     []named           // what names held before each change, to leave a region
+	next     int
+	channels int // collectives printed so far: each has a channel of its own
+	err      error
 }
 
 type named struct {

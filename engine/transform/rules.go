@@ -31,6 +31,8 @@ type constraintKey struct{ shape, forward, cotangent string }
 type state struct {
 	rules       map[string]*rule
 	constraints map[constraintKey]*graph.Function
+	// reducedDots are the functions of ReduceScatterDot, by shapes and description.
+	reducedDots map[string]*graph.Function
 	// movesOnly holds the names of functions that only place data: constraints.
 	movesOnly map[string]bool
 	loops     map[*graph.Node]bool
@@ -45,6 +47,7 @@ func stateOf(g *graph.Graph) *state {
 	s := &state{
 		rules:       map[string]*rule{},
 		constraints: map[constraintKey]*graph.Function{},
+		reducedDots: map[string]*graph.Function{},
 		movesOnly:   map[string]bool{},
 		loops:       map[*graph.Node]bool{},
 	}
