@@ -5,9 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/gotype"
 	"github.com/gomlx/compute/gobackend"
@@ -28,6 +30,12 @@ var update = flag.Bool("update", false, "rewrite the golden texts")
 const devices = 4
 
 func TestMain(m *testing.M) {
+	// One drawing compiles every operation: a few are enough, and there is nothing to keep of a failure but its seed.
+	for name, value := range map[string]string{"rapid.checks": "6", "rapid.nofailfile": "true", "rapid.shrinktime": "5s"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
 	flag.Parse()
 	os.Exit(m.Run())
 }
@@ -143,7 +151,7 @@ func (c *compiled) run(t tester, inputs ...array) []array {
 		seen := map[string][]byte{}
 		for d := range n {
 			region := o.Spec.ShardOf(c.program.Mesh, o.Dims, d)
-			require.Equal(t, region.Size, append([]int{}, results[d][i].Dims()...), "output %d on device %d", i, d)
+			require.True(t, slices.Equal(region.Size, results[d][i].Dims()), "output %d on device %d", i, d)
 			raw := make([]byte, region.Elements()*o.DType.Size())
 			require.NoError(t, results[d][i].ToHost(raw))
 			pasteRegion(out[i], region, raw)
@@ -209,10 +217,19 @@ func params(g *graph.Graph, inputs []array) []*graph.Node {
 	return xs
 }
 
+// oracle is GoMLX's pure-Go backend. With parallel operations, its worker pool can deadlock on closures.
+var oracle = sync.OnceValue(func() compute.Backend {
+	b, err := gobackend.New("ops_sequential")
+	if err != nil {
+		panic(err)
+	}
+	return b
+})
+
 // runGo runs a graph on GoMLX's pure-Go backend, the oracle.
 func runGo(t tester, fn graphFn, inputs ...array) []array {
 	t.Helper()
-	g := graph.NewGraph(gobackend.GetBackend(), "oracle")
+	g := graph.NewGraph(oracle(), "oracle")
 	require.NoError(t, g.Compile(fn(g, params(g, inputs))...))
 	args := make([]any, len(inputs))
 	for i, in := range inputs {

@@ -103,19 +103,20 @@ func reverseVJP(node *graph.Node, v []*graph.Node, _ shapes.Shape) []*graph.Node
 func padVJP(node *graph.Node, v []*graph.Node, _ shapes.Shape) []*graph.Node {
 	x, fill := node.Inputs()[0], node.Inputs()[1]
 	config := arguments(node).([]compute.PadAxis)
-	zero := graph.Scalar(node.Graph(), v[0].DType(), 0)
-	edges := make([]compute.PadAxis, x.Rank())
-	axes := make([]graph.SliceAxisSpec, x.Rank())
-	for i := range axes {
-		axes[i] = graph.AxisRange()
-		if i < len(config) {
-			edges[i] = compute.PadAxis{Start: -config[i].Start, End: -config[i].End}
-			axes[i] = axes[i].Stride(config[i].Interior + 1)
-		}
+	back, edges, negative := v[0], make([]compute.PadAxis, len(config)), false
+	for i, c := range config {
+		edges[i] = compute.PadAxis{Start: max(-c.Start, 0), End: max(-c.End, 0)}
+		negative = negative || c.Start < 0 || c.End < 0
 	}
-	gradX := graph.Slice(graph.Pad(v[0], zero, edges...), axes...)
+	if negative {
+		back = graph.Pad(back, graph.Scalar(node.Graph(), back.DType(), 0), edges...)
+	}
+	axes := make([]graph.SliceAxisSpec, len(config))
+	for i, c := range config {
+		axes[i] = graph.AxisRange(max(c.Start, 0), back.Shape().Dimensions[i]-max(c.End, 0)).Stride(c.Interior + 1)
+	}
 	isFill := node.CloneWithInputs(graph.ZerosLike(x), graph.OnesLike(fill))
-	return []*graph.Node{gradX, graph.ReduceAllSum(graph.Mul(v[0], isFill))}
+	return []*graph.Node{graph.Slice(back, axes...), graph.ReduceAllSum(graph.Mul(v[0], isFill))}
 }
 
 // reduceProductVJP: the derivative by an element is the product of the others, which is found without dividing by zero.
