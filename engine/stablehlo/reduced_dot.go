@@ -23,12 +23,14 @@ const reducedDotPrefix = "sdy.reduced_dot"
 // The result is float32. Its dimensions are those of the left operand that are not contracted, then those of the right
 // one.
 type ReducedDot struct {
-	// ContractLHS and ContractRHS are the dimensions that are summed over; the first of each is the one that is split.
+	// ContractLHS and ContractRHS are the dimensions that are summed over.
 	ContractLHS, ContractRHS []int
-	// Axes are the mesh axes that split it, major first.
-	Axes []string
-	// Spec splits the result over some or all of Axes. An axis that it does not name gets the sum on all its devices.
-	Spec sharding.Spec
+	// LHS and RHS split the operands. Contracted dimensions must be split alike in both; their axes are those that are
+	// summed over.
+	LHS, RHS sharding.Spec
+	// Out splits the result: each dimension over the axes that split it in the operand, then over some or none of the
+	// axes that are summed over. Those that it does not name get the sum on all their devices.
+	Out sharding.Spec
 	// Reduce is the dtype in which partial products are sent and summed: Float32 or BFloat16.
 	Reduce dtypes.DType
 }
@@ -37,26 +39,29 @@ type ReducedDot struct {
 // Its body must be the plain product, with a float32 result, which is what other backends run. unique tells functions
 // of one graph apart and may be any text.
 func (d ReducedDot) FunctionName(unique string) string {
-	return specialName(reducedDotPrefix, unique,
-		joinInts(d.ContractLHS, ","), joinInts(d.ContractRHS, ","), axesText(d.Axes), specText(d.Spec), elementTypes[d.Reduce])
+	return specialName(reducedDotPrefix, unique, joinInts(d.ContractLHS, ","), joinInts(d.ContractRHS, ","),
+		specText(d.LHS), specText(d.RHS), specText(d.Out), elementTypes[d.Reduce])
 }
 
 // parseReducedDot reads a name made by FunctionName; nil for any other function.
 func parseReducedDot(name string) (*ReducedDot, error) {
-	fields, unique, found, err := specialFields(name, reducedDotPrefix, 5)
+	fields, unique, found, err := specialFields(name, reducedDotPrefix, 6)
 	if !found || err != nil {
 		return nil, err
 	}
 	d := &ReducedDot{ContractLHS: parseInts(fields[0]), ContractRHS: parseInts(fields[1])}
-	var okAxes, okSpec bool
-	d.Axes, okAxes = parseAxes(fields[2])
-	d.Spec, okSpec = parseSpec(fields[3])
+	for i, spec := range []*sharding.Spec{&d.LHS, &d.RHS, &d.Out} {
+		var ok bool
+		if *spec, ok = parseSpec(fields[2+i]); !ok {
+			return nil, malformedName(name, reducedDotPrefix)
+		}
+	}
 	for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.BFloat16} {
-		if elementTypes[dtype] == fields[4] {
+		if elementTypes[dtype] == fields[5] {
 			d.Reduce = dtype
 		}
 	}
-	if !okAxes || !okSpec || d.Reduce == dtypes.InvalidDType || d.FunctionName(unique) != name {
+	if d.Reduce == dtypes.InvalidDType || d.FunctionName(unique) != name {
 		return nil, malformedName(name, reducedDotPrefix)
 	}
 	return d, nil
@@ -81,29 +86,75 @@ func (d *ReducedDot) product(f *function, l, r *value) (*value, error) {
 	return out.(*value), nil
 }
 
-// check reports operands, or a result, that do not split evenly over the mesh, and returns the shape of the result.
-func (d *ReducedDot) check(mesh sharding.Mesh, l, r shapes.Shape) (out shapes.Shape, err error) {
-	if len(d.ContractLHS) == 0 || len(d.ContractRHS) == 0 {
-		return out, fmt.Errorf("no dimension is contracted: give at least the one that is split")
-	}
-	out, err = shapeinference.DotGeneral(l, d.ContractLHS, nil, r, d.ContractRHS, nil, compute.DotGeneralConfig{OutputDType: dtypes.Float32})
+// dotReduction is how a ReducedDot is summed over a mesh.
+type dotReduction struct {
+	shape shapes.Shape // of the whole result
+	// scatter lists, for each dimension of the result, the axes that it is reduce-scattered over, major first; reduce
+	// those that are all-reduced; manual every axis that splits anything.
+	scatter        [][]string
+	reduce, manual []string
+}
+
+// plan checks that the operands and the result split evenly, and as described, over the mesh.
+func (d *ReducedDot) plan(mesh sharding.Mesh, l, r shapes.Shape) (p dotReduction, err error) {
+	p.shape, err = shapeinference.DotGeneral(l, d.ContractLHS, nil, r, d.ContractRHS, nil, compute.DotGeneralConfig{OutputDType: dtypes.Float32})
 	if err != nil {
-		return out, err
+		return p, err
 	}
-	if err := sharding.Split(l.Rank(), d.ContractLHS[0], d.Axes...).Check(mesh, l.Dimensions); err != nil {
-		return out, fmt.Errorf("the split contraction: %w", err)
-	}
-	if err := d.Spec.Check(mesh, out.Dimensions); err != nil {
-		return out, fmt.Errorf("the result: %w", err)
-	}
-	for dim := range d.Spec {
-		for _, a := range d.Spec.Axes(dim) {
-			if !slices.Contains(d.Axes, a) {
-				return out, fmt.Errorf("the result is split over axis %q, the contraction over %v only", a, d.Axes)
-			}
+	for _, t := range []struct {
+		what string
+		spec sharding.Spec
+		dims []int
+	}{{"left operand", d.LHS, l.Dimensions}, {"right operand", d.RHS, r.Dimensions}, {"result", d.Out, p.shape.Dimensions}} {
+		if err := t.spec.Check(mesh, t.dims); err != nil {
+			return p, fmt.Errorf("the %s: %w", t.what, err)
 		}
 	}
-	return out, nil
+	for i, dim := range d.ContractLHS {
+		axes := d.LHS.Axes(dim)
+		if !slices.Equal(axes, d.RHS.Axes(d.ContractRHS[i])) {
+			return p, fmt.Errorf("dimension %d of the left operand is split over %v, the one it is contracted with over %v", dim, axes, d.RHS.Axes(d.ContractRHS[i]))
+		}
+		p.reduce = append(p.reduce, axes...)
+	}
+	summed := slices.Clone(p.reduce)
+	kept := append(free(l.Rank(), d.ContractLHS, d.LHS), free(r.Rank(), d.ContractRHS, d.RHS)...)
+	p.manual = append(slices.Concat(kept...), summed...)
+	p.scatter = make([][]string, len(kept))
+	for dim, before := range kept {
+		axes := d.Out.Axes(dim)
+		if len(axes) < len(before) || !slices.Equal(axes[:len(before)], before) {
+			return p, fmt.Errorf("dimension %d of the result is split over %v, of the operand over %v", dim, axes, before)
+		}
+		p.scatter[dim] = axes[len(before):]
+		for _, a := range p.scatter[dim] {
+			if !slices.Contains(summed, a) {
+				return p, fmt.Errorf("the result is split over axis %q, the contraction over %v only", a, summed)
+			}
+			p.reduce = slices.DeleteFunc(p.reduce, func(b string) bool { return a == b })
+		}
+	}
+	// In the mesh's order, each once.
+	p.manual = slices.DeleteFunc(axisNames(mesh), func(a string) bool { return !slices.Contains(p.manual, a) })
+	return p, nil
+}
+
+// free lists the axes of each dimension that is not contracted.
+func free(rank int, contract []int, spec sharding.Spec) (axes [][]string) {
+	for dim := range rank {
+		if !slices.Contains(contract, dim) {
+			axes = append(axes, spec.Axes(dim))
+		}
+	}
+	return axes
+}
+
+func axisNames(mesh sharding.Mesh) []string {
+	names := make([]string, len(mesh.Axes))
+	for i, a := range mesh.Axes {
+		names[i] = a.Name
+	}
+	return names
 }
 
 // callReducedDot lowers the call of a function made by FunctionName.
@@ -119,17 +170,14 @@ func (f *function) callReducedDot(what string, target *function, in []*value) ([
 		}
 		return []compute.Value{out}, nil
 	}
-	shape, err := d.check(mesh, in[0].shape, in[1].shape)
+	plan, err := d.plan(mesh, in[0].shape, in[1].shape)
 	if err != nil {
 		return nil, failed(what, in, err)
 	}
-	if !target.outputs[0].shape.Equal(shape) {
-		return nil, reject(what, in, "the function returns %s, the product is %s", shapeText(target.outputs[0].shape), shapeText(shape))
+	if !target.outputs[0].shape.Equal(plan.shape) {
+		return nil, reject(what, in, "the function returns %s, the product is %s", shapeText(target.outputs[0].shape), shapeText(plan.shape))
 	}
-	specs := []sharding.Spec{
-		sharding.Split(in[0].shape.Rank(), d.ContractLHS[0], d.Axes...),
-		sharding.Split(in[1].shape.Rank(), d.ContractRHS[0], d.Axes...),
-	}
+	specs := []sharding.Spec{d.LHS, d.RHS}
 	local := f.newClosure()
 	for i, spec := range specs {
 		local.addParam("x", shapes.Make(in[i].shape.DType, spec.ShardDims(mesh, in[i].shape.Dimensions)...))
@@ -138,27 +186,20 @@ func (f *function) callReducedDot(what string, target *function, in []*value) ([
 	if err != nil {
 		return nil, err
 	}
-	sum = local.convert(sum, d.Reduce)
-	sum = local.sumOverDevices(sum, d.Axes, d.Spec)
-	local.finish(local.convert(sum, shape.DType))
-	return []compute.Value{f.manualComputation(what, in, specs, local, shape, d.Spec, d.Axes)}, nil
+	sum = local.sumOverDevices(local.convert(sum, d.Reduce), plan)
+	local.finish(local.convert(sum, plan.shape.DType))
+	return []compute.Value{f.manualComputation(what, in, specs, local, plan.shape, d.Out, plan.manual)}, nil
 }
 
-// sumOverDevices sums x over the axes: a reduce-scatter for each axis that splits the result, major first, so that each
-// device is left with its part as the spec counts them, and one all-reduce for the others.
+// sumOverDevices sums x: a reduce-scatter for each axis that splits the result, major first, so that each device is left
+// with its part as the spec counts them, and one all-reduce for the others.
 //
 // One axis at a time, because libtpu keeps a reduce-scatter over one line or ring of chips, while it makes an all-reduce
 // of the whole result of one over a plane of chips.
-func (f *function) sumOverDevices(x *value, axes []string, spec sharding.Spec) *value {
+func (f *function) sumOverDevices(x *value, plan dotReduction) *value {
 	mesh := f.builder.backend.mesh
-	var whole []string
-	for _, a := range axes {
-		if !slices.ContainsFunc(spec, func(dim []string) bool { return slices.Contains(dim, a) }) && mesh.AxisSize(a) > 1 {
-			whole = append(whole, a)
-		}
-	}
-	for dim := range spec {
-		for _, a := range spec.Axes(dim) {
+	for dim, axes := range plan.scatter {
+		for _, a := range axes {
 			if n := mesh.AxisSize(a); n > 1 {
 				shape := x.shape.Clone()
 				shape.Dimensions[dim] /= n
@@ -166,8 +207,8 @@ func (f *function) sumOverDevices(x *value, axes []string, spec sharding.Spec) *
 			}
 		}
 	}
-	if len(whole) > 0 {
-		x = f.collective("stablehlo.all_reduce", x, x.shape, mesh.Groups(whole...))
+	if mesh.Parts(plan.reduce...) > 1 {
+		x = f.collective("stablehlo.all_reduce", x, x.shape, mesh.Groups(plan.reduce...))
 	}
 	return x
 }

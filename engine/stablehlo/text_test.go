@@ -1,0 +1,119 @@
+package stablehlo_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"weft/engine/sharding"
+	"weft/engine/stablehlo"
+)
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+// golden compares a text with a file of testdata, which -update rewrites.
+func golden(t *testing.T, name string, text []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, text, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "run the test with -update to write it")
+	if diff := cmp.Diff(string(want), string(text)); diff != "" {
+		t.Errorf("%s differs (rewrite it with -update if that is meant):\n%s", path, diff)
+	}
+}
+
+// trainingStep is a two-layer network in bf16 with float32 weights, its cross-entropy and an update by momentum.
+func trainingStep(g *graph.Graph) []*graph.Node {
+	b := stablehlo.Of(g)
+	split := sharding.Split(2, 0, "fsdp")
+	param := func(name string, spec sharding.Spec, dtype dtypes.DType, dims ...int) *graph.Node {
+		b.ShardParameter(name, spec)
+		return graph.Parameter(g, name, shapes.Make(dtype, dims...))
+	}
+	weights := []*graph.Node{param("w0", split, dtypes.Float32, 16, 8), param("w1", split, dtypes.Float32, 8, 4)}
+	moments := []*graph.Node{param("m0", split, dtypes.Float32, 16, 8), param("m1", split, dtypes.Float32, 8, 4)}
+	x, labels := param("x", split, dtypes.Float32, 4, 16), param("labels", sharding.Split(1, 0, "fsdp"), dtypes.Int32, 4)
+	rate := param("rate", nil, dtypes.Float32)
+
+	bf16 := func(n *graph.Node) *graph.Node { return graph.ConvertDType(n, dtypes.BFloat16) }
+	dot := func(a, b *graph.Node) *graph.Node {
+		return graph.Dot(a, b).WithAccumulatorDType(dtypes.InvalidDType).WithOutputDType(dtypes.Float32).Product()
+	}
+	hidden := graph.Tanh(dot(bf16(x), bf16(weights[0])))
+	logits := dot(bf16(hidden), bf16(weights[1]))
+	logits = graph.Sub(logits, graph.InsertAxes(graph.ReduceMax(logits, 1), 1))
+	logNorm := graph.Log(graph.ReduceSum(graph.Exp(logits), 1))
+	picked := graph.ReduceSum(graph.Mul(logits, graph.OneHot(labels, 4, dtypes.Float32)), 1)
+	loss := graph.ReduceAllMean(graph.Sub(logNorm, picked))
+
+	outputs, specs := []*graph.Node{loss}, []sharding.Spec{nil}
+	for i, grad := range graph.Gradient(loss, weights...) {
+		moment := graph.Add(graph.MulScalar(moments[i], 0.9), constrain(grad, split))
+		outputs = append(outputs, graph.Sub(weights[i], graph.Mul(rate, moment)), moment)
+		specs = append(specs, split, split)
+		b.Donate([]string{"w0", "w1"}[i], 1+2*i)
+		b.Donate([]string{"m0", "m1"}[i], 2+2*i)
+	}
+	b.ShardOutputs(specs)
+	return outputs
+}
+
+// TestTrainingStepText holds the text of one small training step, and builds it twice.
+func TestTrainingStepText(t *testing.T) {
+	m := mesh(t, sharding.Axis{Name: "fsdp", Size: devices})
+	first, err := stablehlo.Build(m, "training step", trainingStep)
+	require.NoError(t, err)
+	golden(t, "training_step.mlir", first.Text)
+	for range 3 {
+		again, err := stablehlo.Build(m, "training step", trainingStep)
+		require.NoError(t, err)
+		require.Equal(t, string(first.Text), string(again.Text), "the same graph must give the same bytes")
+	}
+	compile(t, cpuClient(t), first).destroy()
+}
+
+// TestControlText holds the text of calls, nested loops, branches, sorts and constants.
+func TestControlText(t *testing.T) {
+	p, err := stablehlo.Build(sharding.Mesh{}, "control", controlGraph)
+	require.NoError(t, err)
+	golden(t, "control.mlir", p.Text)
+	compile(t, cpuClient(t), p).destroy()
+}
+
+// controlGraph nests a loop in a branch in a loop; all of them read values of the scopes around.
+func controlGraph(g *graph.Graph) []*graph.Node {
+	x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 4))
+	flag := graph.Parameter(g, "a \"quoted\"\nflag", shapes.Make(dtypes.Bool))
+	graph.Exp(x) // leads nowhere: it must not be written
+	twice := graph.NewFunction(g, "twice", func(g *graph.Graph) []*graph.Node {
+		a := graph.Parameter(g, "a", x.Shape())
+		return []*graph.Node{graph.Add(a, a), graph.Mul(a, a)}
+	})
+	graph.NewFunction(g, "never called", func(g *graph.Graph) []*graph.Node {
+		return []*graph.Node{graph.Neg(graph.Parameter(g, "a", x.Shape()))}
+	})
+	called := twice.Call(x)
+	table := graph.Const(g, []float32{0.1, inf, -0.5, nan})
+	out := loop(g, 3, func(g *graph.Graph, v []*graph.Node) []*graph.Node {
+		shifted := graph.Add(v[0], called[1])
+		yes := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
+			return loop(g, 2, func(_ *graph.Graph, v []*graph.Node) []*graph.Node {
+				return []*graph.Node{graph.Mul(graph.Add(v[0], shifted), table)}
+			}, v[0])
+		})
+		no := graph.NewClosure(g, func(*graph.Graph) []*graph.Node { return []*graph.Node{called[0]} })
+		return graph.If(flag, yes, no)
+	}, x)
+	return []*graph.Node{out[0], graph.Sort(out[0], 0, false), graph.ArgMax(x, 0)}
+}
