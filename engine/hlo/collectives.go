@@ -4,14 +4,27 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
 
+// Kinds of communication.
+const (
+	AllGather     = "all-gather"
+	AllReduce     = "all-reduce"
+	ReduceScatter = "reduce-scatter"
+	AllToAll      = "all-to-all"
+	Permute       = "collective-permute"
+	Broadcast     = "collective-broadcast"
+)
+
+var kinds = []string{AllGather, AllReduce, ReduceScatter, AllToAll, Permute, Broadcast}
+
 // Collective is one kind of communication of a program: an opcode on a shape.
 type Collective struct {
 	// Opcode is all-gather, all-reduce, reduce-scatter, all-to-all or collective-permute; an asynchronous pair counts
-	// once, under its plain name.
+	// once, under its plain name, and what a fusion does is named as Communication does.
 	Opcode string
 	// Shape is the result on one device.
 	Shape Shape
@@ -19,60 +32,127 @@ type Collective struct {
 	Count int64
 }
 
-var collectiveOpcodes = []string{"all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute"}
-
-// collectiveName returns the plain opcode of a collective, "" for any other instruction and for the done half of an
-// asynchronous pair.
-func collectiveName(opcode string) string {
-	plain := strings.TrimSuffix(opcode, "-start")
-	if slices.Contains(collectiveOpcodes, plain) {
-		return plain
-	}
-	return ""
+// Communication is an instruction that sends data between devices.
+type Communication struct {
+	// Kind is one of the constants. An all-reduce of which a device keeps a slice is a reduce-scatter when both stand in
+	// one fusion: that is how a TPU's compiler writes one.
+	Kind string
+	// Instruction holds the groups, the pairs and the operands. It lies in Computation.
+	Instruction *Instruction
+	Computation *Computation
+	// Operand and Result are the data on one device before and after, without handles and context.
+	Operand, Result Shape
+	// Async tells that other instructions may run while the data travels.
+	Async bool
+	// Algorithm is the compiler's own name of how it is done, "" when it does not say.
+	Algorithm string
 }
 
-// Collectives counts what a program communicates, sorted by opcode and shape. A loop whose trip count the compiler does
-// not know is an error: its collectives cannot be counted.
-func (m *Module) Collectives() ([]Collective, error) {
-	byID := make(map[int64]*Computation, len(m.Computations))
-	for _, c := range m.Computations {
-		byID[c.ID] = c
+// plainKind returns the kind of a collective's opcode and whether it begins an asynchronous pair; "" for any other
+// instruction and for the done half of a pair.
+func plainKind(opcode string) (kind string, async bool) {
+	kind, async = strings.CutSuffix(opcode, "-start")
+	if slices.Contains(kinds, kind) {
+		return kind, async
 	}
-	found := map[string]*Collective{}
-	var walk func(c *Computation, times int64) error
-	walk = func(c *Computation, times int64) error {
-		for _, in := range c.Instructions {
-			n := times
-			if name := collectiveName(in.Opcode); name != "" {
-				key := name + " " + in.Shape.String()
-				if found[key] == nil {
-					found[key] = &Collective{Opcode: name, Shape: in.Shape}
-				}
-				found[key].Count += times
-				continue // what it calls is its reduction
-			}
-			if in.Opcode == "while" {
-				trips, known := in.TripCount()
-				if !known && m.communicates(byID, in) {
-					return fmt.Errorf("the loop %s communicates and its trip count is unknown", in.Name)
-				}
-				n *= trips
-			}
-			for _, id := range in.Calls {
-				if callee := byID[id]; callee != nil {
-					if err := walk(callee, n); err != nil {
-						return err
-					}
-				}
-			}
-		}
+	if opcode == "ragged-all-to-all" {
+		return AllToAll, false
+	}
+	return "", false
+}
+
+// Communication returns what an instruction of a computation itself communicates: nil for most. The contents of
+// fusions, calls and asynchronous wrappers are instructions of other computations.
+func (c *Computation) Communication(in *Instruction) *Communication {
+	kind, async := plainKind(in.Opcode)
+	if kind == "" {
 		return nil
 	}
-	entry := byID[m.EntryID]
-	if entry == nil {
-		return nil, fmt.Errorf("the module %s has no entry computation %d", m.Name, m.EntryID)
+	x := &Communication{Kind: kind, Instruction: in, Computation: c, Result: in.Shape, Async: async, Algorithm: in.emitter()}
+	if async {
+		x.Result = startedResult(kind, in)
 	}
-	if err := walk(entry, 1); err != nil {
+	x.Operand = c.operandShape(in)
+	if kind == AllReduce {
+		if slice := c.keptSlice(in); slice != nil {
+			x.Kind, x.Result = ReduceScatter, slice.Shape
+		}
+	}
+	return x
+}
+
+// startedResult is the result of an asynchronous collective's start, whose shape has operands and handles too: that of
+// an all-reduce is its result alone, others are (operands, results, …).
+func startedResult(kind string, in *Instruction) Shape {
+	if kind == AllReduce || len(in.Shape.Tuple) < 2 {
+		return in.Shape
+	}
+	return in.Shape.Tuple[1]
+}
+
+// operandShape is the shape of an instruction's operands, a tuple when there are several.
+func (c *Computation) operandShape(in *Instruction) Shape {
+	var parts []Shape
+	for i := range in.Operands {
+		if o := c.Operand(in, i); o != nil {
+			parts = append(parts, o.Shape)
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return Shape{DType: "tuple", Tuple: parts}
+}
+
+// keptSlice is the dynamic-slice which alone uses the result of an all-reduce within a fusion, nil when other
+// instructions need it whole.
+func (c *Computation) keptSlice(in *Instruction) *Instruction {
+	for range len(c.Instructions) {
+		users := c.Users(in)
+		if len(users) != 1 || !slices.Contains([]string{"bitcast", "reshape", "copy", "convert", "dynamic-slice"}, users[0].Opcode) {
+			return nil
+		}
+		if in = users[0]; in.Opcode == "dynamic-slice" {
+			if c.Fused {
+				return in
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+var emitterName = regexp.MustCompile(`"emitter":"([^"]*)"(?:,"strategy":"([^"]*)")?`)
+
+// emitter is the name of the algorithm in a TPU's configuration of a collective.
+func (in *Instruction) emitter() string {
+	m := emitterName.FindStringSubmatch(in.BackendConfig)
+	if m == nil {
+		return ""
+	}
+	return strings.TrimSuffix(m[1]+"/"+m[2], "/")
+}
+
+// Collectives counts what a program communicates, sorted by opcode and shape. A loop that communicates and whose trip
+// count is unknown is an error.
+func (m *Module) Collectives() ([]Collective, error) {
+	found := map[string]*Collective{}
+	err := m.Walk(func(s Site) error {
+		x := s.Computation.Communication(s.Instruction)
+		if x == nil {
+			return nil
+		}
+		if s.Unknown != nil {
+			return fmt.Errorf("the loop %s communicates and its trip count is unknown", s.Unknown.Name)
+		}
+		key := x.Kind + " " + x.Result.String()
+		if found[key] == nil {
+			found[key] = &Collective{Opcode: x.Kind, Shape: x.Result}
+		}
+		found[key].Count += s.Times
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	return slices.SortedFunc(func(yield func(Collective) bool) {
@@ -84,18 +164,6 @@ func (m *Module) Collectives() ([]Collective, error) {
 	}, func(a, b Collective) int {
 		return cmp.Or(cmp.Compare(a.Opcode, b.Opcode), cmp.Compare(a.Shape.String(), b.Shape.String()))
 	}), nil
-}
-
-// communicates tells whether a computation that the instruction calls, at any depth, holds a collective.
-func (m *Module) communicates(byID map[int64]*Computation, in *Instruction) bool {
-	for _, id := range in.Calls {
-		for _, inner := range byID[id].Instructions {
-			if collectiveName(inner.Opcode) != "" || m.communicates(byID, inner) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // FormatCollectives prints one line a kind: `8 × all-gather f32[64,64]`.

@@ -1,17 +1,14 @@
 // Package hlo reads the optimised program that a PJRT plugin gives back: XLA's HloModuleProto, bare or in its "with
-// config" envelope. It reads what a report of collectives and loops needs, and passes over the rest.
+// config" envelope. It reads what a count of arithmetic, memory traffic and communication needs, and passes over the
+// rest: shapes with their layouts, the operands of every instruction, contractions and convolutions, slices, called
+// computations, the devices of a collective in every form that XLA writes, and how often a loop runs.
 //
 // Field numbers: xla/service/hlo.proto and xla/xla_data.proto of openxla/xla.
 package hlo
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Module is a compiled program.
@@ -20,16 +17,93 @@ type Module struct {
 	Computations []*Computation
 	// EntryID is the id of the computation that runs first.
 	EntryID int64
+	// Replicas and Partitions are the numbers of copies that run; 0 where the program comes without its configuration.
+	Replicas, Partitions int64
+	// Aliases are the outputs that are written over an argument.
+	Aliases []Alias
+
+	byID map[int64]*Computation
+}
+
+// Alias says that an output is written over an argument.
+type Alias struct {
+	// Output is the index of the output in the tuple of results, nested where tuples are.
+	Output []int64
+	// Parameter is the argument's number.
+	Parameter int64
+}
+
+// Computation returns the computation with an id, nil when there is none.
+func (m *Module) Computation(id int64) *Computation { return m.byID[id] }
+
+// Entry returns the computation that runs first.
+func (m *Module) Entry() (*Computation, error) {
+	if c := m.byID[m.EntryID]; c != nil {
+		return c, nil
+	}
+	return nil, fmt.Errorf("the module %s has no entry computation %d", m.Name, m.EntryID)
 }
 
 // Computation is one function of a module; a loop's body and condition are computations too.
 type Computation struct {
-	ID           int64
-	Name         string
+	ID   int64
+	Name string
+	// RootID is the id of the instruction whose value is the computation's; 0 where the file does not say: the last one.
+	RootID int64
+	// Fused tells that a fusion runs it: it is one piece of code, and what it computes between need not exist in memory.
+	Fused        bool
 	Instructions []*Instruction
+
+	byID map[int64]*Instruction
 }
 
-// Instruction is one operation.
+// Root returns the instruction whose value is the computation's, nil in an empty computation.
+func (c *Computation) Root() *Instruction {
+	if in := c.byID[c.RootID]; in != nil {
+		return in
+	}
+	if len(c.Instructions) == 0 {
+		return nil
+	}
+	return c.Instructions[len(c.Instructions)-1]
+}
+
+// Instruction returns the instruction with an id, nil when there is none.
+func (c *Computation) Instruction(id int64) *Instruction { return c.byID[id] }
+
+// Operand returns operand i of an instruction of this computation, nil when there is none.
+func (c *Computation) Operand(in *Instruction, i int) *Instruction {
+	if i < 0 || i >= len(in.Operands) {
+		return nil
+	}
+	return c.byID[in.Operands[i]]
+}
+
+// Parameter returns parameter i of the computation, nil when there is none.
+func (c *Computation) Parameter(i int64) *Instruction {
+	for _, in := range c.Instructions {
+		if in.Opcode == "parameter" && in.ParameterNumber == i {
+			return in
+		}
+	}
+	return nil
+}
+
+// Users returns the instructions of the computation that take in as an operand.
+func (c *Computation) Users(in *Instruction) []*Instruction {
+	var out []*Instruction
+	for _, u := range c.Instructions {
+		for _, id := range u.Operands {
+			if id == in.ID {
+				out = append(out, u)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// Instruction is one operation. Fields that its opcode does not have are zero.
 type Instruction struct {
 	ID     int64
 	Name   string
@@ -37,315 +111,76 @@ type Instruction struct {
 	Shape  Shape
 	// Operands are ids of instructions of the same computation, Calls of computations.
 	Operands, Calls []int64
-	// Groups are the sets of devices that a collective works in, empty for all devices in one group.
-	Groups [][]int64
+	// OpName is what the program before compilation called the operation that this came from.
+	OpName string
+	// Attributes are the frontend's hints.
+	Attributes map[string]string
 	// BackendConfig is the backend's own text, JSON for most.
 	BackendConfig string
+
+	// ParameterNumber is a parameter's position, TupleIndex a get-tuple-element's.
+	ParameterNumber, TupleIndex int64
+	// FusionKind is kLoop, kInput, kOutput or kCustom.
+	FusionKind string
+	// Target is the name of what a custom-call calls.
+	Target string
+	// Direction is a compare's: LT, LE, GT, GE, EQ or NE.
+	Direction string
+	// Constant is the value of an integer scalar.
+	Constant *int64
+	// Dimensions are those that a broadcast, reduce, transpose, concatenate or collective works along.
+	Dimensions []int64
+	// Slices are the bounds of a slice; SliceSizes the size of a dynamic-slice or of a gather's windows.
+	Slices     []Slice
+	SliceSizes []int64
+	// Dot has the dimensions of a dot.
+	Dot *DotDimensions
+	// Convolution and Window have the dimensions of a convolution; the groups are at least 1.
+	Convolution                        *ConvolutionDimensions
+	Window                             []WindowDimension
+	FeatureGroupCount, BatchGroupCount int64
+	// Reused are the operands that the results of a fusion or custom-call are written over.
+	Reused []Reuse
+
+	// Groups are the sets of devices that a collective works in, empty for all devices in one group. GlobalIDs tells
+	// that they count replica·partitions + partition, otherwise they count partitions when ChannelID is positive.
+	Groups    [][]int64
+	GlobalIDs bool
+	ChannelID int64
+	// Pairs are the sources and targets of a collective-permute.
+	Pairs [][2]int64
 }
 
-// Shape is an array of a dtype (XLA's lower-case name) and dimensions, or a tuple of shapes.
-type Shape struct {
-	DType string
-	Dims  []int64
-	Tuple []Shape
+// Slice is the half-open range [Start, Limit) of a dimension, with a step.
+type Slice struct{ Start, Limit, Stride int64 }
+
+// Reuse says that a result is written over an operand. Output and OperandIndex lead into tuples.
+type Reuse struct {
+	Output       []int64
+	Operand      int64
+	OperandIndex []int64
 }
 
-// Bytes is the size of the shape's elements, a tuple's being the sum of its parts.
-func (s Shape) Bytes() int64 {
-	if len(s.Tuple) > 0 {
-		var n int64
-		for _, t := range s.Tuple {
-			n += t.Bytes()
-		}
-		return n
-	}
-	n := dtypeBytes[s.DType]
-	for _, d := range s.Dims {
-		n *= d
-	}
-	return n
+// DotDimensions are the dimensions that a dot contracts and those that it goes through side by side.
+type DotDimensions struct{ LHSContracting, RHSContracting, LHSBatch, RHSBatch []int64 }
+
+// ConvolutionDimensions say what each dimension of the input, kernel and output of a convolution is.
+type ConvolutionDimensions struct {
+	InputBatch, InputFeature                int64
+	InputSpatial                            []int64
+	KernelInputFeature, KernelOutputFeature int64
+	KernelSpatial                           []int64
+	OutputBatch, OutputFeature              int64
+	OutputSpatial                           []int64
 }
 
-// String prints the shape as XLA does: bf16[4,128], or (f32[], f32[8]).
-func (s Shape) String() string {
-	var parts []string
-	if len(s.Tuple) > 0 {
-		for _, t := range s.Tuple {
-			parts = append(parts, t.String())
-		}
-		return "(" + strings.Join(parts, ", ") + ")"
-	}
-	for _, d := range s.Dims {
-		parts = append(parts, strconv.FormatInt(d, 10))
-	}
-	return s.DType + "[" + strings.Join(parts, ",") + "]"
+// WindowDimension is a window's extent along one spatial dimension. Dilations and strides are at least 1.
+type WindowDimension struct {
+	Size, Stride, PadLow, PadHigh, WindowDilation, BaseDilation int64
+	Reversal                                                    bool
 }
 
-// dtypeNames are XLA's PrimitiveType numbers that a training step meets.
-var dtypeNames = map[uint64]string{
-	1: "pred", 2: "s8", 3: "s16", 4: "s32", 5: "s64", 6: "u8", 7: "u16", 8: "u32", 9: "u64", 10: "f16", 11: "f32",
-	12: "f64", 13: "tuple", 14: "opaque", 15: "c64", 16: "bf16", 17: "token", 18: "c128", 19: "f8e5m2", 20: "f8e4m3fn",
-}
-
-var dtypeBytes = map[string]int64{
-	"pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "f16": 2, "bf16": 2, "s32": 4, "u32": 4, "f32": 4,
-	"s64": 8, "u64": 8, "f64": 8, "c64": 8, "c128": 16, "f8e5m2": 1, "f8e4m3fn": 1,
-}
-
-// Parse reads a program in one of the formats that plugins give: "hlo" (HloModuleProto) or "hlo_with_config".
-func Parse(format string, data []byte) (*Module, error) {
-	switch format {
-	case "hlo":
-	case "hlo_with_config":
-		var inner []byte
-		err := fields(data, func(num protowire.Number, v value) error {
-			if num == 1 {
-				inner = v.bytes
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("read an hlo_with_config program: %w", err)
-		}
-		data = inner
-	default:
-		return nil, fmt.Errorf("read the optimised program: the plugin gives it as %q, weft reads hlo and hlo_with_config", format)
-	}
-	m := &Module{}
-	err := fields(data, func(num protowire.Number, v value) error {
-		switch num {
-		case 1:
-			m.Name = string(v.bytes)
-		case 6:
-			m.EntryID = int64(v.number)
-		case 3:
-			c, err := parseComputation(v.bytes)
-			m.Computations = append(m.Computations, c)
-			return err
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read an HLO module: %w", err)
-	}
-	if len(m.Computations) == 0 {
-		return nil, errors.New("read an HLO module: it has no computations")
-	}
-	return m, nil
-}
-
-func parseComputation(data []byte) (*Computation, error) {
-	c := &Computation{}
-	err := fields(data, func(num protowire.Number, v value) error {
-		switch num {
-		case 1:
-			c.Name = string(v.bytes)
-		case 5:
-			c.ID = int64(v.number)
-		case 2:
-			in, err := parseInstruction(v.bytes)
-			c.Instructions = append(c.Instructions, in)
-			return err
-		}
-		return nil
-	})
-	return c, err
-}
-
-func parseInstruction(data []byte) (*Instruction, error) {
-	in := &Instruction{}
-	err := fields(data, func(num protowire.Number, v value) (err error) {
-		switch num {
-		case 1:
-			in.Name = string(v.bytes)
-		case 2:
-			in.Opcode = string(v.bytes)
-		case 3:
-			in.Shape, err = parseShape(v.bytes)
-		case 35:
-			in.ID = int64(v.number)
-		case 36:
-			in.Operands, err = v.ints(in.Operands)
-		case 38:
-			in.Calls, err = v.ints(in.Calls)
-		case 43:
-			in.BackendConfig = string(v.bytes)
-		case 49:
-			in.Groups, err = appendGroup(in.Groups, v.bytes)
-		case 87:
-			in.Groups, err = parseDeviceList(v.bytes)
-		}
-		return err
-	})
-	return in, err
-}
-
-func parseShape(data []byte) (Shape, error) {
-	var s Shape
-	err := fields(data, func(num protowire.Number, v value) (err error) {
-		switch num {
-		case 2:
-			s.DType = dtypeNames[v.number]
-			if s.DType == "" {
-				s.DType = "type" + strconv.FormatUint(v.number, 10)
-			}
-		case 3:
-			s.Dims, err = v.ints(s.Dims)
-		case 4:
-			t, err := parseShape(v.bytes)
-			s.Tuple = append(s.Tuple, t)
-			return err
-		}
-		return err
-	})
-	return s, err
-}
-
-func appendGroup(groups [][]int64, data []byte) ([][]int64, error) {
-	var ids []int64
-	err := fields(data, func(num protowire.Number, v value) (err error) {
-		if num == 1 {
-			ids, err = v.ints(ids)
-		}
-		return err
-	})
-	return append(groups, ids), err
-}
-
-// parseDeviceList reads a CollectiveDeviceListProto: groups written out, or as a transposed and reshaped iota.
-func parseDeviceList(data []byte) ([][]int64, error) {
-	var groups [][]int64
-	err := fields(data, func(num protowire.Number, v value) (err error) {
-		switch num {
-		case 1:
-			groups, err = appendGroup(groups, v.bytes)
-		case 2:
-			groups, err = parseIota(v.bytes)
-		}
-		return err
-	})
-	return groups, err
-}
-
-func parseIota(data []byte) ([][]int64, error) {
-	var count, size int64
-	var dims, perm []int64
-	err := fields(data, func(num protowire.Number, v value) (err error) {
-		switch num {
-		case 1:
-			count = int64(v.number)
-		case 2:
-			size = int64(v.number)
-		case 3:
-			dims, err = v.ints(dims)
-		case 4:
-			perm, err = v.ints(perm)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	order := transposedIota(dims, perm)
-	if int64(len(order)) != count*size || size == 0 {
-		return nil, fmt.Errorf("a list of %d devices for %d groups of %d", len(order), count, size)
-	}
-	groups := make([][]int64, count)
-	for i := range groups {
-		groups[i] = order[int64(i)*size : int64(i+1)*size]
-	}
-	return groups, nil
-}
-
-// transposedIota returns the elements of iota reshaped to dims and transposed by perm, in row-major order.
-func transposedIota(dims, perm []int64) []int64 {
-	total := int64(1)
-	strides := make([]int64, len(dims))
-	for d := len(dims) - 1; d >= 0; d-- {
-		strides[d] = total
-		total *= dims[d]
-	}
-	order := make([]int64, 0, total)
-	index := make([]int64, len(perm))
-	for range total {
-		var at int64
-		for i, p := range perm {
-			at += index[i] * strides[p]
-		}
-		order = append(order, at)
-		for i := len(perm) - 1; i >= 0; i-- {
-			if index[i]++; index[i] < dims[perm[i]] {
-				break
-			}
-			index[i] = 0
-		}
-	}
-	return order
-}
-
-// value is one field's content: a number or bytes.
-type value struct {
-	number uint64
-	bytes  []byte
-}
-
-// ints appends a repeated integer field, packed or not.
-func (v value) ints(to []int64) ([]int64, error) {
-	if v.bytes == nil {
-		return append(to, int64(v.number)), nil
-	}
-	for b := v.bytes; len(b) > 0; {
-		n, size := protowire.ConsumeVarint(b)
-		if size < 0 {
-			return nil, protowire.ParseError(size)
-		}
-		to, b = append(to, int64(n)), b[size:]
-	}
-	return to, nil
-}
-
-// fields calls f for every varint or length-delimited field of a message.
-func fields(data []byte, f func(protowire.Number, value) error) error {
-	for len(data) > 0 {
-		num, kind, n := protowire.ConsumeTag(data)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		data = data[n:]
-		var v value
-		switch kind {
-		case protowire.VarintType:
-			v.number, n = protowire.ConsumeVarint(data)
-		case protowire.BytesType:
-			v.bytes, n = protowire.ConsumeBytes(data)
-			if v.bytes == nil {
-				v.bytes = []byte{}
-			}
-		default:
-			if n = protowire.ConsumeFieldValue(num, kind, data); n >= 0 {
-				data = data[n:]
-				continue
-			}
-		}
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		if err := f(num, v); err != nil {
-			return err
-		}
-		data = data[n:]
-	}
-	return nil
-}
-
-var tripCount = regexp.MustCompile(`"known_trip_count":\{"n":"(\d+)"`)
-
-// TripCount returns how often a while instruction runs its body, when the compiler knows.
-func (in *Instruction) TripCount() (int64, bool) {
-	m := tripCount.FindStringSubmatch(in.BackendConfig)
-	if m == nil {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(m[1], 10, 64)
-	return n, err == nil
+// String prints an instruction on one line, as a help for reading: name, shape, opcode, operands' ids.
+func (in *Instruction) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%s = %s %s %s", in.Name, in.Shape, in.Opcode, in.OpName))
 }
