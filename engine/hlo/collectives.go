@@ -107,16 +107,16 @@ func (c *Computation) operandShape(in *Instruction) Shape {
 // keptSlice is the dynamic-slice which alone uses the result of an all-reduce within a fusion, nil when other
 // instructions need it whole.
 func (c *Computation) keptSlice(in *Instruction) *Instruction {
+	if !c.Fused {
+		return nil
+	}
 	for range len(c.Instructions) {
 		users := c.Users(in)
 		if len(users) != 1 || !slices.Contains([]string{"bitcast", "reshape", "copy", "convert", "dynamic-slice"}, users[0].Opcode) {
 			return nil
 		}
 		if in = users[0]; in.Opcode == "dynamic-slice" {
-			if c.Fused {
-				return in
-			}
-			return nil
+			return in
 		}
 	}
 	return nil

@@ -53,8 +53,11 @@ type Computation struct {
 	// Fused tells that a fusion runs it: it is one piece of code, and what it computes between need not exist in memory.
 	Fused        bool
 	Instructions []*Instruction
+	// Scheduled tells that Instructions are in the order in which they run, not only in one that their operands allow.
+	Scheduled bool
 
-	byID map[int64]*Instruction
+	byID  map[int64]*Instruction
+	users map[int64][]*Instruction
 }
 
 // Root returns the instruction whose value is the computation's, nil in an empty computation.
@@ -89,19 +92,8 @@ func (c *Computation) Parameter(i int64) *Instruction {
 	return nil
 }
 
-// Users returns the instructions of the computation that take in as an operand.
-func (c *Computation) Users(in *Instruction) []*Instruction {
-	var out []*Instruction
-	for _, u := range c.Instructions {
-		for _, id := range u.Operands {
-			if id == in.ID {
-				out = append(out, u)
-				break
-			}
-		}
-	}
-	return out
-}
+// Users returns the instructions of the computation that take in as an operand, each once. It must not be changed.
+func (c *Computation) Users(in *Instruction) []*Instruction { return c.users[in.ID] }
 
 // Instruction is one operation. Fields that its opcode does not have are zero.
 type Instruction struct {
@@ -133,6 +125,9 @@ type Instruction struct {
 	// Slices are the bounds of a slice; SliceSizes the size of a dynamic-slice or of a gather's windows.
 	Slices     []Slice
 	SliceSizes []int64
+	// Passes is how many products of the hardware's own precision make one of this instruction's, at least 1: with
+	// float32 operands 3 at HIGH and 6 at HIGHEST precision.
+	Passes int64
 	// Dot has the dimensions of a dot.
 	Dot *DotDimensions
 	// Convolution and Window have the dimensions of a convolution; the groups are at least 1.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -29,7 +30,7 @@ func Parse(format string, data []byte) (*Module, error) {
 	if len(m.Computations) == 0 {
 		return nil, errors.New("read an HLO module: it has no computations")
 	}
-	m.markFused()
+	m.link()
 	return m, nil
 }
 
@@ -47,10 +48,16 @@ func (m *Module) parseEnvelope(data []byte) (module []byte, err error) {
 	return module, err
 }
 
-// markFused marks what fusions call; files of some versions mark it themselves.
-func (m *Module) markFused() {
+// link marks what fusions call, and notes who uses what.
+func (m *Module) link() {
 	for _, c := range m.Computations {
+		c.users = map[int64][]*Instruction{}
 		for _, in := range c.Instructions {
+			for i, id := range in.Operands {
+				if !slices.Contains(in.Operands[:i], id) {
+					c.users[id] = append(c.users[id], in)
+				}
+			}
 			for _, id := range in.Calls {
 				if callee := m.byID[id]; callee != nil && in.Opcode == "fusion" {
 					callee.Fused = true
@@ -61,7 +68,8 @@ func (m *Module) markFused() {
 }
 
 func (m *Module) parse(data []byte) error {
-	return fields(data, func(num protowire.Number, v value) error {
+	var schedule []byte
+	err := fields(data, func(num protowire.Number, v value) error {
 		switch num {
 		case 1:
 			m.Name = string(v.bytes)
@@ -77,9 +85,51 @@ func (m *Module) parse(data []byte) error {
 			}
 			m.byID[c.ID] = c
 			m.Computations = append(m.Computations, c)
+		case 7:
+			schedule = v.bytes
 		case 8:
 			return m.parseAliases(v.bytes)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return m.parseSchedule(schedule)
+}
+
+// parseSchedule reads an HloScheduleProto, a map from computations to sequences of instructions, and puts the
+// instructions in that order.
+func (m *Module) parseSchedule(data []byte) error {
+	return fields(data, func(_ protowire.Number, v value) error {
+		var id int64
+		var order []int64
+		err := fields(v.bytes, func(num protowire.Number, v value) error {
+			switch num {
+			case 1:
+				id = v.int()
+			case 2:
+				return lists(v.bytes, map[protowire.Number]*[]int64{1: &order})
+			}
+			return nil
+		})
+		c := m.byID[id]
+		if err != nil || c == nil {
+			return err
+		}
+		var sequence []*Instruction
+		for _, i := range order {
+			if in := c.byID[i]; in != nil {
+				sequence = append(sequence, in)
+			}
+		}
+		if len(sequence) != len(c.Instructions) || len(sequence) != len(c.byID) {
+			return fmt.Errorf("the schedule of computation %s has %d instructions of %d", c.Name, len(sequence), len(c.Instructions))
+		}
+		if c.RootID == 0 && len(c.Instructions) > 0 {
+			c.RootID = c.Instructions[len(c.Instructions)-1].ID
+		}
+		c.Instructions, c.Scheduled = sequence, true
 		return nil
 	})
 }
@@ -129,7 +179,7 @@ func parseComputation(data []byte) (*Computation, error) {
 }
 
 func parseInstruction(data []byte) (*Instruction, error) {
-	in := &Instruction{FeatureGroupCount: 1, BatchGroupCount: 1}
+	in := &Instruction{FeatureGroupCount: 1, BatchGroupCount: 1, Passes: 1}
 	err := fields(data, func(num protowire.Number, v value) error {
 		known, err := in.parseScalar(num, v)
 		if known || err != nil {
@@ -211,6 +261,8 @@ func (in *Instruction) parseMessage(num protowire.Number, v value) (err error) {
 		err = lists(v.bytes, map[protowire.Number]*[]int64{1: &d.LHSContracting, 2: &d.RHSContracting, 3: &d.LHSBatch, 4: &d.RHSBatch})
 	case 49:
 		in.Groups, err = appendGroup(in.Groups, v.bytes)
+	case 51:
+		in.Passes, err = parsePrecision(v.bytes)
 	case 52:
 		var p [2]int64
 		err = numbers(v.bytes, map[protowire.Number]*int64{1: &p[0], 2: &p[1]})
@@ -239,6 +291,17 @@ func (in *Instruction) parseMessage(num protowire.Number, v value) (err error) {
 		in.Groups, err = parseMeshAxes(v.bytes)
 	}
 	return err
+}
+
+// parsePrecision reads a PrecisionConfig: of its operands' precisions the highest counts.
+func parsePrecision(data []byte) (passes int64, err error) {
+	var list []int64
+	err = lists(data, map[protowire.Number]*[]int64{1: &list})
+	passes = 1
+	for _, p := range list {
+		passes = max(passes, map[int64]int64{1: 3, 2: 6}[p])
+	}
+	return passes, err
 }
 
 // maxDepth bounds tuples in tuples.
