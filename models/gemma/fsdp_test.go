@@ -39,9 +39,11 @@ func fsdpConfig() engine.StepConfig {
 	return engine.StepConfig{Batch: fsdpRows, SeqLen: fsdpSeq, BatchSpec: sharding.Split(2, 0, "fsdp")}
 }
 
+// adamw has the learning rate of the published job. A larger one, with random weights, makes the test one of chaos: AdamW
+// divides tiny gradients by their own size, so that their last bits are steps of the full length.
 func adamw(t *testing.T) *optim.AdamW {
 	t.Helper()
-	opt, err := optim.NewAdamW(optim.Constant(2e-4), 0.9, 0.999, 1e-8, 0.01)
+	opt, err := optim.NewAdamW(optim.Constant(2e-5), 0.9, 0.999, 1e-8, 0.01)
 	require.NoError(t, err)
 	return opt
 }
@@ -98,22 +100,27 @@ func TestFSDPEqualsOneDevice(t *testing.T) {
 	}
 }
 
-// The text of a small training step: what a refactor must leave as it is.
+// The text of a small training step, two scanned layers: what a refactor must leave as it is.
 func TestGoldenProgram(t *testing.T) {
-	model := small(t, 4, arch.Options{Scan: true, Remat: arch.RematFull})
-	low, err := engine.LowerStep(mesh(t, 4), model, adamw(t), fsdpConfig())
-	require.NoError(t, err)
-	again, err := engine.LowerStep(mesh(t, 4), small(t, 4, arch.Options{Scan: true, Remat: arch.RematFull}), adamw(t), fsdpConfig())
-	require.NoError(t, err)
-	require.Equal(t, string(low.Text), string(again.Text), "the same program twice is the same text")
-	golden.Equal(t, "train_step_fsdp4.mlir", low.Text)
+	lower := func() string {
+		cfg := parse(t, filepath.Join(fixture.Dir(t, "gemma3-tiny"), "config.json"))
+		cfg.Layers = cfg.Layers[3:5]
+		model, err := gemma.New(cfg, arch.Options{Policy: policy(t, 4, dtypes.Float32), MinShardElements: 1024, Scan: true, Remat: arch.RematFull})
+		require.NoError(t, err)
+		low, err := engine.LowerStep(mesh(t, 4), model, adamw(t), fsdpConfig())
+		require.NoError(t, err)
+		return string(low.Text)
+	}
+	text := lower()
+	require.Equal(t, text, lower(), "the same program twice is the same text")
+	golden.Equal(t, "train_step_fsdp4.mlir", []byte(text))
 }
 
 // What the compiled step communicates, each kind of collective with its count.
 func TestGoldenCollectives(t *testing.T) {
 	rt := runtime(t, 4)
 	var report strings.Builder
-	for _, v := range variants {
+	for _, v := range []variant{{scan: true, remat: arch.RematFull}, {scan: false, remat: arch.RematNone}} {
 		step, err := rt.NewStep(small(t, 4, arch.Options{Scan: v.scan, Remat: v.remat}), adamw(t), fsdpConfig())
 		require.NoError(t, err)
 		format, program, err := step.OptimizedProgram()
