@@ -207,7 +207,7 @@ func cacheDir() (string, error) {
 	if dir := os.Getenv("WEFT_CACHE"); dir != "" {
 		return filepath.Abs(dir)
 	}
-	if dir := os.Getenv("XDG_CACHE_HOME"); dir != "" {
+	if dir := os.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "weft"), nil
 	}
 	home, err := os.UserHomeDir()
