@@ -76,6 +76,9 @@ type Model interface {
 	engine.Model
 	// Logits returns float32 [B, T, V] from int32 ids and mask [B, T].
 	Logits(weights map[string]*graph.Node, ids, mask *graph.Node) *graph.Node
+	// UsefulFLOPs is the arithmetic that one training step of batch rows of seqLen tokens needs, over all devices: what a
+	// program does beyond it is recomputation and waste.
+	UsefulFLOPs(batch, seqLen int) float64
 	// Init writes the random values of one region of a parameter in its dtype. They depend on the seed, the tensor and
 	// the position only.
 	Init(p engine.Param, r sharding.Region, seed uint64, dst []byte) error
