@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -83,12 +84,38 @@ func TestTrainingStepText(t *testing.T) {
 	compile(t, cpuClient(t), first).destroy()
 }
 
-// TestControlText holds the text of calls, nested loops, branches, sorts and constants.
+var controlTable = []float32{0.1, 1, -0.5, 2}
+
+// TestControlText holds the text of calls, nested loops, branches, sorts and constants, and runs it.
 func TestControlText(t *testing.T) {
 	p, err := stablehlo.Build(sharding.Mesh{}, "control", controlGraph)
 	require.NoError(t, err)
 	golden(t, "control.mlir", p.Text)
-	compile(t, cpuClient(t), p).destroy()
+	exe := compile(t, cpuClient(t), p)
+	defer exe.destroy()
+	x := []float32{0.25, -1, 2, 0.5}
+	for _, flag := range []bool{false, true} {
+		got := exe.run(t, fromSlice(x, 4), fromSlice([]bool{flag}))
+		want := make([]float32, 4)
+		for i, v := range x {
+			for range 3 {
+				shifted := v + x[i]*x[i]
+				if !flag {
+					v = 2 * x[i]
+					continue
+				}
+				for range 2 {
+					v = (v + shifted) * controlTable[i]
+				}
+			}
+			want[i] = v
+		}
+		require.InDeltaSlice(t, want, got[0].tensor().Value(), 1e-5)
+		slices.Sort(want)
+		slices.Reverse(want)
+		require.InDeltaSlice(t, want, got[1].tensor().Value(), 1e-5)
+		require.Equal(t, int32(2), got[2].tensor().Value())
+	}
 }
 
 // controlGraph nests a loop in a branch in a loop; all of them read values of the scopes around.
@@ -104,7 +131,7 @@ func controlGraph(g *graph.Graph) []*graph.Node {
 		return []*graph.Node{graph.Neg(graph.Parameter(g, "a", x.Shape()))}
 	})
 	called := twice.Call(x)
-	table := graph.Const(g, []float32{0.1, inf, -0.5, nan})
+	table := graph.Const(g, controlTable)
 	out := loop(g, 3, func(g *graph.Graph, v []*graph.Node) []*graph.Node {
 		shifted := graph.Add(v[0], called[1])
 		yes := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {

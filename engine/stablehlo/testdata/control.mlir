@@ -8,7 +8,7 @@ module @control attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1
       tensor<i32>
   ) {
     %0:2 = func.call @twice(%arg0) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-    %1 = stablehlo.constant dense<[1.0e-01, 0x7F800000, -5.0e-01, 0x7FC00000]> : tensor<4xf32>
+    %1 = stablehlo.constant dense<[1.0e-01, 1.0, -5.0e-01, 2.0]> : tensor<4xf32>
     %2 = stablehlo.constant dense<0> : tensor<i32>
     %3:2 = stablehlo.while(%4 = %2, %5 = %arg0) : tensor<i32>, tensor<4xf32>
     cond {
