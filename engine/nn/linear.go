@@ -11,14 +11,13 @@ import (
 
 // Linear returns x·wᵀ in the compute dtype for x [..., in] and the master weight w [out, in], split by spec.
 //
-// Backward, the gradient of x is in the compute dtype; that of w is a product with float32 output, reduced over the
-// devices in float32 and split by spec. What is kept for it is x and the split master; Policy.Gathering says what
-// becomes of the whole weight.
+// Backward, the gradient of x is in the compute dtype; that of w is a product with float32 output, reduce-scattered
+// over the data axes in Policy.Reduce, so that it lies split by spec. What is kept for it is x and the split master;
+// Policy.Gathering says what becomes of the whole weight.
 func (p Policy) Linear(x, w *Node, spec sharding.Spec) *Node {
 	if w.Rank() != 2 || x.Rank() < 1 || x.Shape().Dim(-1) != w.Shape().Dim(1) {
 		exceptions.Panicf("nn.Linear: x is %s, w is %s: want [..., in] and [out, in]", x.Shape(), w.Shape())
 	}
-	rows := until(x.Rank() - 1)
 	last := []int{x.Rank() - 1}
 	fwd := func(in []*Node) []*Node {
 		whole := p.Weight(in[1], spec)
@@ -41,8 +40,7 @@ func (p Policy) Linear(x, w *Node, spec sharding.Spec) *Node {
 			whole = p.Weight(w, spec)
 		}
 		dx := dot(dy, whole, last, nil, []int{0}, nil, p.Compute)
-		dw := p.constrain(dot(dy, x, rows, nil, rows, nil, dtypes.Float32), spec)
-		return []*Node{dx, ConvertDType(dw, w.DType())}
+		return []*Node{dx, ConvertDType(p.weightGradient(dy, x, spec), w.DType())}
 	}
 	return transform.CustomVJP("linear", fwd, bwd, ConvertDType(x, p.Compute), w)[0]
 }

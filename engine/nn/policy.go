@@ -3,13 +3,15 @@
 //
 // Matrices are float32 master weights that lie split over the mesh. A block converts its weight to the compute dtype
 // while it is still split, gathers it for one use and forgets it; the backward pass gathers again (ZeRO-3), and the
-// weight's gradient is a float32 product that is reduced over the devices in float32 and lands split as the master is.
+// weight's gradient is a float32 product that is reduce-scattered in float32 and lands split as the master is.
 // Activations are split by rows of the batch. Norms, softmax, rotary embeddings and the loss compute in float32.
 //
 // The functions panic on wrong shapes, as GoMLX does; the engine turns that into an error.
 package nn
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:revive // the graph's operations read as mathematics
 	"github.com/gomlx/gomlx/support/exceptions"
@@ -26,6 +28,9 @@ type Policy struct {
 	DataAxes []string
 	// Compute is the dtype of activations and of the operands of products: BFloat16 or Float32.
 	Compute dtypes.DType
+	// Reduce is the dtype in which gradients of weights are sent and summed over the devices: Float32, the default, or
+	// BFloat16, which halves what goes over the wire.
+	Reduce dtypes.DType
 	// Gathering says where the backward pass takes a whole weight from.
 	Gathering Gathering
 }
@@ -53,8 +58,6 @@ func (p Policy) constrain(x *Node, spec sharding.Spec) *Node {
 	return transform.Constrain(x, spec)
 }
 
-func (p Policy) replicated(x *Node) *Node { return p.constrain(x, sharding.Replicated()) }
-
 // BatchSpec is the sharding of a tensor of the given rank whose dimension dim runs over the rows of the batch.
 func (p Policy) BatchSpec(rank, dim int) sharding.Spec {
 	if !p.sharded() || len(p.DataAxes) == 0 {
@@ -79,6 +82,27 @@ func (p Policy) whole(w *Node, spec sharding.Spec) *Node {
 		return w
 	}
 	return transform.ConstrainTo(transform.Constrain(w, spec), sharding.Replicated(), spec)
+}
+
+// reduced is a product whose contraction is split over devices, float32; see transform.ReduceScatterDot.
+func (p Policy) reduced(l, r *Node, d transform.ReducedDot) *Node {
+	if !p.sharded() {
+		return dot(l, r, d.ContractLHS, nil, d.ContractRHS, nil, dtypes.Float32)
+	}
+	return transform.ReduceScatterDot(l, r, d)
+}
+
+// weightGradient is the float32 product of dy [..., out] and x [..., in] over all rows, [out, in], summed over the data
+// axes in Policy.Reduce and split by spec.
+func (p Policy) weightGradient(dy, x *Node, spec sharding.Spec) *Node {
+	rows := until(x.Rank() - 1)
+	batch := p.BatchSpec(x.Rank(), 0)
+	return p.reduced(dy, x, transform.ReducedDot{ContractLHS: rows, ContractRHS: rows, LHS: batch, RHS: batch, Out: spec, Reduce: p.Reduce})
+}
+
+// otherRows are the data axes that are not among axes: they split the rows of the batch where axes split something else.
+func (p Policy) otherRows(axes []string) []string {
+	return slices.DeleteFunc(slices.Clone(p.DataAxes), func(a string) bool { return slices.Contains(axes, a) })
 }
 
 // dot is a DotGeneral of operands of one dtype, accumulated as the compiler does (float32 on every platform), with

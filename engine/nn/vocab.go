@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:revive // the graph's operations read as mathematics
@@ -17,7 +19,8 @@ const NoTarget = -100
 //
 // A table split by words is looked up in vocab-parallel: every device gets all ids, finds those that it has, and the
 // parts are summed. A table split by columns gives every device its columns of all rows, which an all-to-all turns into
-// all columns of its rows. The gradient is scattered in float32 where the table lies.
+// all columns of its rows. The gradient is scattered in float32 where the table lies. Rows stay split over data axes
+// that do not split the table.
 func (p Policy) Embed(ids, table *Node, spec sharding.Spec) *Node {
 	fwd := func(in []*Node) []*Node {
 		rows := p.constrain(ConvertDType(in[1], p.Compute), spec)
@@ -34,23 +37,14 @@ func (p Policy) Embed(ids, table *Node, spec sharding.Spec) *Node {
 	return transform.CustomVJP("embed", fwd, bwd, ids, table)[0]
 }
 
-// lookupIDs gives every device all ids when the table is split, else those of its rows.
+// lookupIDs gives every device the ids of all rows that some device with another part of the table has.
 func (p Policy) lookupIDs(ids *Node, table sharding.Spec) *Node {
-	if table.IsReplicated() {
-		return p.Batch(ids)
-	}
-	return p.replicated(ids)
+	return p.constrain(ids, sharding.Split(2, 0, p.otherRows(slices.Concat(table...))...))
 }
 
 // lookupSpec is the sharding of what is found [B, T, H] before it goes to the rows of the batch.
 func (p Policy) lookupSpec(table sharding.Spec) sharding.Spec {
-	switch {
-	case table.IsReplicated():
-		return p.BatchSpec(3, 0)
-	case len(table.Axes(0)) > 0:
-		return sharding.Replicated()
-	}
-	return sharding.Split(3, 2, table.Axes(1)...)
+	return sharding.Spec{p.otherRows(slices.Concat(table...)), nil, table.Axes(1)}
 }
 
 // head is the product of hidden states with a tied embedding table.
@@ -63,22 +57,29 @@ type head struct {
 // parallel tells whether each device computes the logits of its own words.
 func (h head) parallel() bool { return h.sharded() && len(h.spec.Axes(0)) > 0 }
 
-// operands returns hidden states and table as the product takes them: all rows and the device's words, or the device's
-// rows and all words.
+// rows are the axes that split the rows of the batch beside the words.
+func (h head) rows() []string {
+	if !h.parallel() {
+		return h.DataAxes
+	}
+	return h.otherRows(h.spec.Axes(0))
+}
+
+// logitsSpec splits [B, T, V].
+func (h head) logitsSpec() sharding.Spec { return sharding.Spec{h.rows(), nil, h.spec.Axes(0)} }
+
+// operands returns hidden states and table as the product takes them: with the words split, the device's words and all
+// rows that need them, else the device's rows and all words.
 func (h head) operands(x, table *Node) (*Node, *Node) {
 	if !h.parallel() {
 		return h.Batch(x), h.Weight(table, h.spec)
 	}
-	return h.replicated(x), h.constrain(ConvertDType(table, h.Compute), h.spec)
+	return h.constrain(x, sharding.Split(3, 0, h.rows()...)), h.constrain(ConvertDType(table, h.Compute), h.spec)
 }
 
 // logits returns float32 [B, T, V], capped.
 func (h head) logits(x, table *Node) *Node {
-	spec := h.BatchSpec(3, 0)
-	if h.parallel() {
-		spec = sharding.Split(3, 2, h.spec.Axes(0)...)
-	}
-	z := h.constrain(dot(x, table, []int{2}, nil, []int{1}, nil, dtypes.Float32), spec)
+	z := h.constrain(dot(x, table, []int{2}, nil, []int{1}, nil, dtypes.Float32), h.logitsSpec())
 	if h.softcap > 0 {
 		z = MulScalar(Tanh(MulScalar(z, 1/h.softcap)), h.softcap)
 	}
@@ -106,7 +107,7 @@ func (p Policy) CrossEntropy(x, table *Node, spec sharding.Spec, labels *Node, s
 	h := head{p, spec, softcap}
 	targets := shift(labels)
 	if h.parallel() {
-		targets = h.replicated(targets)
+		targets = h.constrain(targets, sharding.Split(2, 0, h.rows()...))
 	}
 	count = ReduceAllSum(ConvertDType(isTarget(targets), dtypes.Float32))
 	out := transform.CustomVJP("cross_entropy", h.loss, lossBackward, ConvertDType(x, p.Compute), table, targets)
@@ -146,10 +147,22 @@ func (h head) loss(in []*Node) []*Node {
 		d = Mul(d, OneMinus(Square(MulScalar(z, 1/h.softcap))))
 	}
 	narrow := ConvertDType(d, h.Compute)
-	// Each device has the part of its words: they are summed in float32.
-	dx := h.Batch(dot(narrow, table, []int{2}, nil, []int{0}, nil, dtypes.Float32))
-	dtable := h.constrain(dot(narrow, x, []int{0, 1}, nil, []int{0, 1}, nil, dtypes.Float32), h.spec)
+	dx, dtable := h.gradients(narrow, x, table)
 	return []*Node{ReduceAllSum(nll), dx, dtable}
+}
+
+// gradients returns those of hidden states [B, T, H] and table [V, H], float32, given that of the logits [B, T, V] in
+// the compute dtype. With the words split, each device has the part of its words in dx; the parts are summed in float32.
+func (h head) gradients(dz, x, table *Node) (dx, dtable *Node) {
+	logits, hidden := h.logitsSpec(), sharding.Split(3, 0, h.rows()...)
+	rows := []int{0, 1}
+	dtable = h.reduced(dz, x, transform.ReducedDot{ContractLHS: rows, ContractRHS: rows, LHS: logits, RHS: hidden, Out: h.spec, Reduce: h.Reduce})
+	if !h.parallel() {
+		return h.Batch(dot(dz, table, []int{2}, nil, []int{0}, nil, dtypes.Float32)), dtable
+	}
+	return h.reduced(dz, table, transform.ReducedDot{
+		ContractLHS: []int{2}, ContractRHS: []int{0}, LHS: logits, RHS: h.spec, Out: h.BatchSpec(3, 0),
+	}), dtable
 }
 
 // lossBackward scales the gradients that the loss computed.

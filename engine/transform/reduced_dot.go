@@ -14,15 +14,14 @@ import (
 type ReducedDot = stablehlo.ReducedDot
 
 // ReduceScatterDot returns the float32 product of l and r, operands of one float dtype, contracted over d.ContractLHS
-// of l and d.ContractRHS of r: the dimensions of l that remain, then those of r that remain. The first contracted
-// dimension is split over d.Axes in both, as the rows of a global batch are, and the result lies split by d.Spec, as a
-// master weight does.
+// of l and d.ContractRHS of r: the dimensions of l that remain, then those of r that remain. The operands lie split by
+// d.LHS and d.RHS, the contracted dimensions alike, as the rows of a global batch do; the result lies split by d.Out, as
+// a master weight does.
 //
-// Each device multiplies the rows that it has. The products, each of the whole result's size, are then summed in d.Reduce
-// (Float32 when not set; BFloat16 halves what goes over the wire and rounds the partial sums) by one reduce-scatter for
-// each axis of d.Spec, and by an all-reduce over those of d.Axes that d.Spec leaves out. That is the gradient of a
-// weight under FSDP. The collectives are written in the program as they are, in loops of Scan too: the compiler does
-// not choose them.
+// Each device multiplies what it has. The products are then summed in d.Reduce (Float32 when not set; BFloat16 halves
+// what goes over the wire and rounds the partial sums) by one reduce-scatter for each axis of the contraction that
+// splits the result, and by an all-reduce over those that do not. That is the gradient of a weight under FSDP. The
+// collectives are written in the program as they are, in loops of Scan too: the compiler does not choose them.
 //
 // All dimensions that are split must divide evenly. With one device, and on other backends than engine/stablehlo, it is
 // the plain product. Its gradient is that of the plain product, in float32.
@@ -36,7 +35,7 @@ func ReduceScatterDot(l, r *graph.Node, d ReducedDot) *graph.Node {
 	case l.DType() != r.DType() || !isFloat(l):
 		exceptions.Panicf("%s: the operands are %s and %s: give two of one float dtype", what, l.Shape(), r.Shape())
 	case len(d.ContractLHS) == 0 || len(d.ContractLHS) != len(d.ContractRHS):
-		exceptions.Panicf("%s: dimensions %v are contracted with %v: give as many for both operands, the split one first", what, d.ContractLHS, d.ContractRHS)
+		exceptions.Panicf("%s: dimensions %v are contracted with %v: give as many for both operands", what, d.ContractLHS, d.ContractRHS)
 	case d.Reduce != dtypes.Float32 && d.Reduce != dtypes.BFloat16:
 		exceptions.Panicf("%s: sums in %s: use Float32 or BFloat16", what, d.Reduce)
 	}
