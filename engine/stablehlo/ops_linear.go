@@ -12,7 +12,8 @@ import (
 
 // DotGeneral contracts, crosses and batches axes. The result's dtype is the inputs' unless OutputDType is set. An
 // AccumulatorDType or OutputDType wider than the inputs becomes a dot_general of mixed types, so that bf16 inputs are
-// multiplied as bf16 and summed in f32; the inputs are never converted.
+// multiplied as bf16 and summed in f32; the inputs are never converted. f32 inputs are multiplied as f32 on every
+// platform.
 func (f *function) DotGeneral(lhs compute.Value, lhsContractingAxes, lhsBatchAxes []int,
 	rhs compute.Value, rhsContractingAxes, rhsBatchAxes []int, config compute.DotGeneralConfig) (compute.Value, error) {
 	in, err := f.inputs("DotGeneral", lhs, rhs)
@@ -41,6 +42,10 @@ func (f *function) DotGeneral(lhs compute.Value, lhsContractingAxes, lhsBatchAxe
 		details = ", batching_dims = " + intList(lhsBatchAxes) + " x " + intList(rhsBatchAxes)
 	}
 	details += ", contracting_dims = " + intList(lhsContractingAxes) + " x " + intList(rhsContractingAxes)
+	if from == dtypes.Float32 {
+		// A TPU's default for float32 is one pass of bfloat16 products.
+		details += ", precision = [HIGHEST, HIGHEST]"
+	}
 	o := f.add("DotGeneral", "stablehlo.dot_general", in, withDType(shape, accumulator))
 	o.print = printFunctional(details)
 	return f.convert(o.results[0], shape.DType), nil

@@ -74,10 +74,10 @@ module @"training step" attributes {mhlo.num_partitions = 4 : i32, mhlo.num_repl
     %56 = stablehlo.multiply %55, %53 : tensor<4x4xf32>
     %57 = stablehlo.add %42, %56 : tensor<4x4xf32>
     %58 = stablehlo.convert %5 : (tensor<8x4xbf16>) -> tensor<8x4xf32>
-    %59 = stablehlo.dot_general %57, %58, contracting_dims = [1] x [1] : (tensor<4x4xf32>, tensor<8x4xf32>) -> tensor<4x8xf32>
+    %59 = stablehlo.dot_general %57, %58, contracting_dims = [1] x [1], precision = [HIGHEST, HIGHEST] : (tensor<4x4xf32>, tensor<8x4xf32>) -> tensor<4x8xf32>
     %60 = stablehlo.convert %59 : (tensor<4x8xf32>) -> tensor<4x8xbf16>
     %61 = stablehlo.convert %4 : (tensor<4x8xbf16>) -> tensor<4x8xf32>
-    %62 = stablehlo.dot_general %57, %61, contracting_dims = [0] x [0] : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %62 = stablehlo.dot_general %57, %61, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
     %63 = stablehlo.transpose %62, dims = [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>
     %64 = stablehlo.convert %63 : (tensor<8x4xf32>) -> tensor<8x4xbf16>
     %65 = stablehlo.convert %64 : (tensor<8x4xbf16>) -> tensor<8x4xf32>
@@ -87,7 +87,7 @@ module @"training step" attributes {mhlo.num_partitions = 4 : i32, mhlo.num_repl
     %69 = stablehlo.subtract %68, %67 : tensor<4x8xf32>
     %70 = stablehlo.multiply %66, %69 : tensor<4x8xf32>
     %71 = stablehlo.convert %0 : (tensor<4x16xbf16>) -> tensor<4x16xf32>
-    %72 = stablehlo.dot_general %70, %71, contracting_dims = [0] x [0] : (tensor<4x8xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
+    %72 = stablehlo.dot_general %70, %71, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x8xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
     %73 = stablehlo.transpose %72, dims = [1, 0] : (tensor<8x16xf32>) -> tensor<16x8xf32>
     %74 = stablehlo.convert %73 : (tensor<16x8xf32>) -> tensor<16x8xbf16>
     %75 = stablehlo.convert %74 : (tensor<16x8xbf16>) -> tensor<16x8xf32>
