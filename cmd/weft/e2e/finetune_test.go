@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,9 +27,9 @@ import (
 // narrowGemma4 is a Gemma 4 with the features and the vocabulary of E2B, at a small width.
 const narrowGemma4 = `{
   "architectures": ["Gemma4ForCausalLM"], "model_type": "gemma4_text", "dtype": "bfloat16",
-  "vocab_size": 262144, "vocab_size_per_layer_input": 262144, "hidden_size": 64, "hidden_size_per_layer_input": 8,
-  "intermediate_size": 128, "num_hidden_layers": 6, "num_attention_heads": 4, "num_key_value_heads": 1,
-  "head_dim": 16, "global_head_dim": 32, "num_kv_shared_layers": 2, "use_double_wide_mlp": true, "attention_k_eq_v": false,
+  "vocab_size": 262144, "vocab_size_per_layer_input": 262144, "hidden_size": 32, "hidden_size_per_layer_input": 8,
+  "intermediate_size": 64, "num_hidden_layers": 6, "num_attention_heads": 4, "num_key_value_heads": 1,
+  "head_dim": 8, "global_head_dim": 16, "num_kv_shared_layers": 2, "use_double_wide_mlp": true, "attention_k_eq_v": false,
   "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention", "sliding_attention", "full_attention"],
   "sliding_window": 32, "max_position_embeddings": 512, "rms_norm_eps": 1e-06, "final_logit_softcapping": 30.0,
   "rope_parameters": {
@@ -78,6 +79,10 @@ func initBF16(m arch.Model, p engine.Param, r sharding.Region, dst []byte) error
 	return hf.Convert(dst, safetensors.BF16, raw, have)
 }
 
+// window is the tokens of a row, and batchRows the rows of the batch whose loss is compared. The logits of 262,144 words
+// are what a step costs, so both are small.
+const window, batchRows = 32, 8
+
 // The main job: real records, the real tokenizer and vocabulary, four devices. The loss falls every epoch, and the
 // checkpoint is one that transformers reads and computes the same loss with.
 func TestFinetuneOnRealRecords(t *testing.T) {
@@ -86,12 +91,12 @@ func TestFinetuneOnRealRecords(t *testing.T) {
 	tokenizerFile := filepath.Join(fixture.Dir(t, "tokenizer"), "tokenizer.json.gz")
 	storage := filepath.Join(t.TempDir(), "out")
 	out := must(t, "finetune", "--model-id", dir, "--dataset", records, "--tokenizer", tokenizerFile,
-		"--dataset-split", "train[:256]", "--num-epochs", "3", "--platform", "cpu", "--devices", "4", "--max-seq-len", "64",
+		"--dataset-split", "train[:256]", "--num-epochs", "3", "--platform", "cpu", "--devices", "4", "--max-seq-len", strconv.Itoa(window),
 		"--batch-size-per-device", "4", "--learning-rate", "2e-3", "--compute-dtype", "float32",
 		"--storage-path", storage, "--compile-cache", cache)
 	t.Log(out)
 	for _, want := range []string{
-		"mesh fsdp=4", "256 rows", "16 an epoch × 3 epochs, global batch 16 × 64 tokens", "rows cut to the window",
+		"mesh fsdp=4", "256 rows", "16 an epoch × 3 epochs, global batch 16 × 32 tokens", "rows cut to the window",
 		"12,582,9", // of the per-layer table, frozen
 		"Epoch 1/3 | loss=", "Epoch 3/3 | loss=", "Training completed! Final metrics: {\"epoch\": 3, ",
 	} {
@@ -103,7 +108,7 @@ func TestFinetuneOnRealRecords(t *testing.T) {
 
 	exported := filepath.Join(checkpoints(t, storage)[0], "model")
 	requireSameTensors(t, dir, exported)
-	rows := batchOf(t, records, tokenizerFile, 8, 64)
+	rows := batchOf(t, records, tokenizerFile)
 	here := benchLoss(t, exported, rows)
 	result := hfcheck.Loss(t, exported, []hfcheck.Batch{rows})
 	require.Equal(t, "Gemma4ForCausalLM", result.ModelClass)
@@ -138,20 +143,20 @@ func requireSameTensors(t *testing.T, source, exported string) {
 	require.False(t, slices.Equal(a.Bytes(trained), b.Bytes(trained)), "nothing was trained")
 }
 
-// batchOf is the first n records as one batch, padded.
-func batchOf(t *testing.T, records, tokenizerFile string, n, width int) hfcheck.Batch {
+// batchOf is the first records as one batch, padded.
+func batchOf(t *testing.T, records, tokenizerFile string) hfcheck.Batch {
 	t.Helper()
 	tok, err := tokenizer.Load(tokenizerFile)
 	require.NoError(t, err)
-	ds, err := data.Open(records, tok, data.Options{Split: "train[:8]", MaxSeqLen: width})
+	ds, err := data.Open(records, tok, data.Options{Split: "train[:8]", MaxSeqLen: window})
 	require.NoError(t, err)
-	require.Equal(t, n, ds.Len())
+	require.Equal(t, batchRows, ds.Len())
 	var b hfcheck.Batch
-	for i := range n {
+	for i := range batchRows {
 		e, err := ds.Example(i)
 		require.NoError(t, err)
-		ids, labels, mask := make([]int, width), make([]int, width), make([]int, width)
-		for j := range width {
+		ids, labels, mask := make([]int, window), make([]int, window), make([]int, window)
+		for j := range window {
 			labels[j] = int(data.Ignore)
 			if j < len(e.IDs) {
 				ids[j], labels[j], mask[j] = int(e.IDs[j]), int(e.Labels[j]), 1
@@ -177,7 +182,7 @@ func benchLoss(t *testing.T, dir string, batch hfcheck.Batch) float64 {
 	}
 	require.NoError(t, json.Unmarshal([]byte(out), &result), out)
 	require.Len(t, result.Loss, 1)
-	require.Equal(t, []int{8, 64}, []int{result.Batch, result.Seq})
+	require.Equal(t, []int{batchRows, window}, []int{result.Batch, result.Seq})
 	require.Positive(t, result.NumParameters)
 	return result.Loss[0]
 }

@@ -80,6 +80,9 @@ func TestInterruptedRunGivesTheSameBits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			storage := filepath.Join(t.TempDir(), "run")
 			cmd, log := start(t, storage, demoStepsPerEpoch+3, demoArgs(storage)...)
+			if c.signal == syscall.SIGTERM {
+				require.Contains(t, refused(t, demoArgs(storage)...), "is locked by process")
+			}
 			require.NoError(t, cmd.Process.Signal(c.signal))
 			_ = cmd.Wait()
 			require.Equal(t, c.code, cmd.ProcessState.ExitCode(), log.String())

@@ -112,7 +112,7 @@ func (s *saver) modelFolder() (*checkpoint.ModelFolder, error) {
 	folder := &checkpoint.ModelFolder{Files: s.model.files.files}
 	host := newShardCache()
 	for _, t := range s.model.exported {
-		if t.Param == nil {
+		if s.asItCame(t) {
 			folder.Tensors = append(folder.Tensors, s.untouched(t))
 			continue
 		}
@@ -134,7 +134,20 @@ func (s *saver) modelFolder() (*checkpoint.ModelFolder, error) {
 	return folder, nil
 }
 
-// untouched is a tensor that the model does not know, copied from the source.
+// asItCame tells whether a tensor is to have the bytes of the source: one that the model does not know, or a frozen one
+// in the source's dtype, which the devices may hold in another.
+func (s *saver) asItCame(t hf.Tensor) bool {
+	if t.Param == nil {
+		return true
+	}
+	if t.Param.Trainable || s.model.source == nil {
+		return false
+	}
+	info, ok := s.model.source.Set().Lookup(t.Name)
+	return ok && info.DType == t.DType
+}
+
+// untouched is a tensor copied from the source.
 func (s *saver) untouched(t hf.Tensor) checkpoint.Tensor {
 	zero := make([]int, len(t.Shape))
 	return checkpoint.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Shards: []checkpoint.Shard{{
