@@ -16,7 +16,7 @@ import (
 // metricsName is the file of one JSON object a step, under the storage path.
 const metricsName = "metrics.jsonl"
 
-// metricsLog appends to metrics.jsonl. A nil log, of a process that is not the first, writes nothing.
+// metricsLog appends to metrics.jsonl.
 type metricsLog struct{ f *os.File }
 
 // openMetrics opens the file to continue after step: it keeps the lines of the steps up to it and drops those after
@@ -83,9 +83,6 @@ func copySteps(dst io.Writer, src io.Reader, step int) error {
 
 // add writes the line of one step at once, so that a reader sees it and a killed run keeps it.
 func (m *metricsLog) add(r trainer.StepRecord) error {
-	if m == nil {
-		return nil
-	}
 	line, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("write the metrics of step %d: %w", r.Step, err)
@@ -97,16 +94,6 @@ func (m *metricsLog) add(r trainer.StepRecord) error {
 }
 
 // sync makes the lines durable, before a checkpoint that stands on them.
-func (m *metricsLog) sync() error {
-	if m == nil {
-		return nil
-	}
-	return m.f.Sync()
-}
+func (m *metricsLog) sync() error { return m.f.Sync() }
 
-func (m *metricsLog) close() error {
-	if m == nil {
-		return nil
-	}
-	return m.f.Close()
-}
+func (m *metricsLog) close() error { return m.f.Close() }

@@ -27,7 +27,7 @@ type Console struct {
 // plainLinesPerEpoch is how many progress lines an epoch has without a terminal, about.
 const plainLinesPerEpoch = 10
 
-// report writes the run's output. A quiet one, of a process that is not the first, writes nothing.
+// report writes the run's output. A quiet one writes nothing.
 type report struct {
 	Console
 	totalSteps, stepsPerEpoch int
@@ -52,14 +52,11 @@ func newReport(c Console, quiet bool) *report {
 
 // printf writes one line, above the bar while there is one.
 func (r *report) printf(format string, args ...any) {
-	line := fmt.Sprintf(format, args...) + "\n"
+	out := r.Out
 	if r.bars != nil {
-		// A bar that has ended takes no more lines.
-		if _, err := io.WriteString(r.bars, line); err == nil {
-			return
-		}
+		out = r.bars
 	}
-	_, _ = io.WriteString(r.Out, line)
+	_, _ = fmt.Fprintf(out, format+"\n", args...)
 }
 
 // begin starts the progress of a run of which done steps are done.
@@ -70,10 +67,11 @@ func (r *report) begin(done, stepsPerEpoch, totalSteps int) {
 	}
 	r.text.Store(new(string))
 	r.bars = mpb.New(mpb.WithOutput(r.Out), mpb.WithAutoRefresh())
-	r.bar = r.bars.AddBar(int64(totalSteps),
+	// Without a total it does not complete by itself: a completed one takes no more lines, and the last save follows.
+	r.bar = r.bars.AddBar(0,
 		mpb.PrependDecorators(decor.CountersNoUnit("step %d/%d ")),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *r.text.Load() })),
-		mpb.BarRemoveOnComplete())
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *r.text.Load() })))
+	r.bar.SetTotal(int64(totalSteps), false)
 	r.bar.SetCurrent(int64(done))
 }
 

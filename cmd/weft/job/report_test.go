@@ -38,16 +38,19 @@ func TestTerminalProgress(t *testing.T) {
 	r.step(stepRecord(1, 1, 3))
 	r.step(stepRecord(2, 1, 2.5))
 	r.epoch(trainer.EpochRecord{Epoch: 1, Epochs: 1, Loss: 2.75, Seconds: 1, TokensPerSec: 2048})
+	r.printf("saved")
 	r.end()
 	r.end() // again: nothing
 	r.printf("after")
 	text := out.String()
 	require.Contains(t, text, "Epoch 1/1 | loss=2.7500 | epoch_time=1.00s | tokens/s=2048.0\n")
+	require.Contains(t, text, "saved\n", "a line after the last step")
 	require.Contains(t, text, "after\n")
+	require.Contains(t, text, "step 2/2")
 	require.NotContains(t, text, "step 1/2 | epoch")
 }
 
-// A process that is not the first reports nothing.
+// A benchmark reports nothing.
 func TestQuietReport(t *testing.T) {
 	var out bytes.Buffer
 	r := newReport(Console{Out: &out, Terminal: true}, true)

@@ -118,11 +118,13 @@ func (r *run) readInputs(context.Context) (err error) {
 }
 
 func (r *run) openDevices(ctx context.Context) (err error) {
-	r.rt, err = openRuntime(ctx, r.Config, r.report)
-	if err == nil && r.rt.ProcessIndex() != 0 {
-		r.report = newReport(Console{Log: r.report.Log}, true)
+	if r.rt, err = openRuntime(ctx, r.Config, r.report); err != nil {
+		return err
 	}
-	return err
+	if here, all := len(r.rt.LocalDevices()), r.rt.Mesh().NumDevices(); here < all {
+		return fmt.Errorf("%d of the run's %d devices belong to other hosts: checkpoints are written by one process only so far; train on a slice of one host", all-here, all)
+	}
+	return nil
 }
 
 func (r *run) openModel(context.Context) (err error) {
@@ -252,10 +254,8 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.rt.ProcessIndex() == 0 {
-		if r.metrics, err = openMetrics(r.StoragePath, from.Step); err != nil {
-			return nil, err
-		}
+	if r.metrics, err = openMetrics(r.StoragePath, from.Step); err != nil {
+		return nil, err
 	}
 	s := &saver{
 		manager: r.manager, model: r.model, state: r.state, record: record, metrics: r.metrics, report: r.report,
@@ -317,7 +317,9 @@ func (r *run) close() error {
 	if r.reader != nil {
 		errs = append(errs, r.reader.Close())
 	}
-	errs = append(errs, r.metrics.close())
+	if r.metrics != nil {
+		errs = append(errs, r.metrics.close())
+	}
 	if r.manager != nil {
 		errs = append(errs, r.manager.Close())
 	}
