@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"weft/pjrt"
@@ -102,31 +103,32 @@ func (c *compileCache) store(exe *pjrt.LoadedExecutable, text []byte, opts pjrt.
 	if c == nil {
 		return
 	}
-	key, err := c.key(text, opts)
+	inner, err := exe.Executable()
 	if err == nil {
-		err = c.write(exe, key)
+		_, err = c.write(inner, text, opts)
+		err = errors.Join(err, inner.Destroy())
 	}
 	if err != nil {
 		c.log.Warn("the compiled program is not kept", "folder", c.dir, "reason", err)
 	}
 }
 
-func (c *compileCache) write(exe *pjrt.LoadedExecutable, key cacheKey) error {
-	inner, err := exe.Executable()
+// write makes the entry of an executable and returns its path.
+func (c *compileCache) write(exe *pjrt.Executable, text []byte, opts pjrt.CompileOptions) (string, error) {
+	key, err := c.key(text, opts)
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer inner.Destroy()
-	payload, err := inner.Serialize()
+	payload, err := exe.Serialize()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		return err
+		return "", err
 	}
 	f, err := os.CreateTemp(c.dir, "tmp-*")
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer os.Remove(f.Name())
 	sum := sha256.Sum256(payload)
@@ -136,9 +138,37 @@ func (c *compileCache) write(exe *pjrt.LoadedExecutable, key cacheKey) error {
 		}
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return err
+		return "", err
 	}
-	return os.Rename(f.Name(), c.path(key))
+	return c.path(key), os.Rename(f.Name(), c.path(key))
+}
+
+// platform is what a compiled executable depends on, besides its program and options.
+type platform struct {
+	// pluginID names the plugin's build; name and version are the platform's.
+	pluginID, name, version string
+	devices                 []*pjrt.DeviceDescription
+}
+
+// key describes the platform for the compile cache. A slice and its description without a chip have the same.
+func (p platform) key() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "plugin %s\nplatform %s %s\n", p.pluginID, p.name, p.version)
+	for _, d := range p.devices {
+		fmt.Fprintf(&b, "device %d process %d %s\n", d.ID(), d.ProcessIndex(), d.Kind())
+	}
+	if p.name == "cpu" {
+		// XLA compiles for the instruction set of the host it runs on.
+		fmt.Fprintf(&b, "host %s\n", hostCPU())
+	}
+	return b.String()
+}
+
+// firstDevices returns the n devices with the smallest ids, in their order: those that a mesh of n takes.
+func firstDevices(all []*pjrt.DeviceDescription, n int) []*pjrt.DeviceDescription {
+	sorted := slices.Clone(all)
+	slices.SortFunc(sorted, func(a, b *pjrt.DeviceDescription) int { return a.ID() - b.ID() })
+	return sorted[:min(n, len(sorted))]
 }
 
 // hostCPU identifies the instruction set of this host as the kernel lists it.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 
 	"weft/engine/sharding"
 	"weft/pjrt"
@@ -61,7 +60,7 @@ func Open(o Options) (*Runtime, error) {
 		return nil, err
 	}
 	if o.CacheDir != "" {
-		rt.cache = newCompileCache(o.CacheDir, rt.topologyKey(o.PluginID), o.Logger)
+		rt.cache = newCompileCache(o.CacheDir, rt.platform(o.PluginID).key(), o.Logger)
 	}
 	return rt, nil
 }
@@ -85,18 +84,13 @@ func (rt *Runtime) takeDevices() error {
 	return nil
 }
 
-// topologyKey describes everything outside of a program that a compiled executable depends on.
-func (rt *Runtime) topologyKey(pluginID string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "plugin %s\nplatform %s %s\n", pluginID, rt.client.PlatformName(), rt.client.PlatformVersion())
+// platform describes what compiled programs depend on.
+func (rt *Runtime) platform(pluginID string) platform {
+	p := platform{pluginID: pluginID, name: rt.client.PlatformName(), version: rt.client.PlatformVersion()}
 	for _, d := range rt.devices {
-		fmt.Fprintf(&b, "device %d process %d %s\n", d.ID(), d.ProcessIndex(), d.Kind())
+		p.devices = append(p.devices, &d.DeviceDescription)
 	}
-	if rt.client.PlatformName() == "cpu" {
-		// XLA compiles for the instruction set of the host it runs on.
-		fmt.Fprintf(&b, "host %s\n", hostCPU())
-	}
-	return b.String()
+	return p
 }
 
 // Mesh returns the mesh of the runtime.

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	. "weft/engine/internal/hlotest" //nolint:revive // modules are written in its words
 )
 
 // communications lists what a module communicates, by the names of the instructions.
@@ -21,23 +23,23 @@ func communications(t *testing.T, m *Module) map[string]*Communication {
 }
 
 func TestCommunicationForms(t *testing.T) {
-	p := op(1, "p", "parameter", f32(4, 8))
-	wrapped := computation(40, "wrapped", p, op(2, "inner", "reduce-scatter", f32(1, 8), 1))
-	scattered := computation(41, "scattered", p, op(2, "summed", "all-reduce", f32(4, 8), 1), op(3, "b", "bitcast", f32(32), 2),
-		op(4, "slice", "dynamic-slice", f32(8), 3))
-	whole := computation(42, "whole", p, op(2, "needed", "all-reduce", f32(4, 8), 1), op(3, "slice", "dynamic-slice", f32(8), 2),
-		op(4, "both", "tuple", tupleOf(f32(4, 8), f32(8)), 2, 3))
-	entry := computation(10, "main", p,
-		op(2, "sync", "all-gather", f32(16, 8), 1).str(43, `{"collective_algorithm_config":{"emitter":"Ring","strategy":"ND"}}`),
-		op(3, "gather", "all-gather-start", tupleOf(f32(4, 8), f32(16, 8)), 1), op(4, "gather-done", "all-gather-done", f32(16, 8), 3),
-		op(5, "reduce", "all-reduce-start", f32(4, 8), 1), op(6, "reduce-done", "all-reduce-done", f32(4, 8), 5),
-		op(7, "permute", "collective-permute-start", tupleOf(f32(4, 8), f32(4, 8), array(8), array(8)), 1),
-		op(8, "begin", "async-start", tupleOf(tupleOf(f32(4, 8)), f32(1, 8)), 1).ints(38, 40),
-		op(9, "end", "async-done", f32(1, 8), 8),
-		op(10, "rs", "fusion", f32(8), 1).ints(38, 41), op(11, "ar", "fusion", f32(8), 1).ints(38, 42),
-		op(12, "outside", "all-reduce", f32(4, 8), 1), op(13, "cut", "dynamic-slice", f32(1, 8), 12),
-		op(14, "several", "all-to-all", tupleOf(f32(4, 8), f32(4, 8)), 1, 1))
-	got := communications(t, parse(t, module(10, wrapped, scattered, whole, entry)))
+	p := Op(1, "p", "parameter", F32(4, 8))
+	wrapped := Func(40, "wrapped", p, Op(2, "inner", "reduce-scatter", F32(1, 8), 1))
+	scattered := Func(41, "scattered", p, Op(2, "summed", "all-reduce", F32(4, 8), 1), Op(3, "b", "bitcast", F32(32), 2),
+		Op(4, "slice", "dynamic-slice", F32(8), 3))
+	whole := Func(42, "whole", p, Op(2, "needed", "all-reduce", F32(4, 8), 1), Op(3, "slice", "dynamic-slice", F32(8), 2),
+		Op(4, "both", "tuple", Tuple(F32(4, 8), F32(8)), 2, 3))
+	entry := Func(10, "main", p,
+		Op(2, "sync", "all-gather", F32(16, 8), 1).Str(43, `{"collective_algorithm_config":{"emitter":"Ring","strategy":"ND"}}`),
+		Op(3, "gather", "all-gather-start", Tuple(F32(4, 8), F32(16, 8)), 1), Op(4, "gather-done", "all-gather-done", F32(16, 8), 3),
+		Op(5, "reduce", "all-reduce-start", F32(4, 8), 1), Op(6, "reduce-done", "all-reduce-done", F32(4, 8), 5),
+		Op(7, "permute", "collective-permute-start", Tuple(F32(4, 8), F32(4, 8), Array(8), Array(8)), 1),
+		Op(8, "begin", "async-start", Tuple(Tuple(F32(4, 8)), F32(1, 8)), 1).Ints(38, 40),
+		Op(9, "end", "async-done", F32(1, 8), 8),
+		Op(10, "rs", "fusion", F32(8), 1).Ints(38, 41), Op(11, "ar", "fusion", F32(8), 1).Ints(38, 42),
+		Op(12, "outside", "all-reduce", F32(4, 8), 1), Op(13, "cut", "dynamic-slice", F32(1, 8), 12),
+		Op(14, "several", "all-to-all", Tuple(F32(4, 8), F32(4, 8)), 1, 1))
+	got := communications(t, parse(t, Program(10, wrapped, scattered, whole, entry)))
 	for name, want := range map[string]struct {
 		kind, operand, result string
 		async                 bool

@@ -2,79 +2,14 @@ package hlo
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/encoding/protowire"
+
+	. "weft/engine/internal/hlotest" //nolint:revive // modules are written in its words
 )
 
-// msg is a protobuf message under construction.
-type msg []byte
-
-func (m msg) str(num protowire.Number, s string) msg {
-	return protowire.AppendString(protowire.AppendTag(slices.Clone(m), num, protowire.BytesType), s)
-}
-
-func (m msg) num(num protowire.Number, v int64) msg {
-	return protowire.AppendVarint(protowire.AppendTag(slices.Clone(m), num, protowire.VarintType), uint64(v))
-}
-
-func (m msg) sub(num protowire.Number, s msg) msg { return m.str(num, string(s)) }
-
-func (m msg) ints(num protowire.Number, values ...int64) msg {
-	var packed []byte
-	for _, v := range values {
-		packed = protowire.AppendVarint(packed, uint64(v))
-	}
-	return m.str(num, string(packed))
-}
-
-// op is an instruction.
-func op(id int64, name, opcode string, shape msg, operands ...int64) msg {
-	m := msg{}.str(1, name).str(2, opcode).sub(3, shape).num(35, id)
-	if len(operands) > 0 {
-		m = m.ints(36, operands...)
-	}
-	return m
-}
-
-// computation has the last instruction as its root.
-func computation(id int64, name string, instructions ...msg) msg {
-	m := msg{}.str(1, name).num(5, id)
-	for _, in := range instructions {
-		m = m.sub(2, in)
-	}
-	return m
-}
-
-func module(entry int64, computations ...msg) msg {
-	m := msg{}.str(1, "jit").num(6, entry)
-	for _, c := range computations {
-		m = m.sub(3, c)
-	}
-	return m
-}
-
-func array(dtype int64, dims ...int64) msg { return msg{}.num(2, dtype).ints(3, dims...) }
-func f32(dims ...int64) msg                { return array(11, dims...) }
-
-func tupleOf(parts ...msg) msg {
-	m := msg{}.num(2, 13)
-	for _, p := range parts {
-		m = m.sub(4, p)
-	}
-	return m
-}
-
-var s32, pred = msg{}.num(2, 4), msg{}.num(2, 1)
-
-// constant is an s32 scalar.
-func constant(id, v int64) msg {
-	return op(id, "constant", "constant", s32).sub(8, msg{}.sub(1, s32).ints(4, v))
-}
-
-func parse(t testing.TB, m msg) *Module {
+func parse(t testing.TB, m Msg) *Module {
 	t.Helper()
 	parsed, err := Parse("hlo", m)
 	require.NoError(t, err)
@@ -82,14 +17,14 @@ func parse(t testing.TB, m msg) *Module {
 }
 
 // loopModule is an entry that gathers once and runs a loop 5 times, whose body gathers and reduces.
-func loopModule(backendConfig string) msg {
-	iota2 := msg{}.sub(2, msg{}.num(1, 2).num(2, 2).ints(3, 2, 2).ints(4, 1, 0))
-	gather := op(1, "ag", "all-gather", f32(8, 4), 7).sub(87, iota2)
-	add := computation(30, "add", op(9, "add", "add", f32()))
-	reduce := op(2, "ar", "all-reduce-start", f32(8, 4), 1).ints(38, 30).sub(49, msg{}.ints(1, 0, 1))
-	body := computation(20, "body", gather, reduce, op(3, "ard", "all-reduce-done", f32(8, 4), 2))
-	loop := op(4, "w", "while", tupleOf(f32(8, 4), s32)).ints(38, 20).str(43, backendConfig)
-	return module(10, add, body, computation(10, "main", gather, loop))
+func loopModule(backendConfig string) Msg {
+	iota2 := Msg{}.Sub(2, Msg{}.Num(1, 2).Num(2, 2).Ints(3, 2, 2).Ints(4, 1, 0))
+	gather := Op(1, "ag", "all-gather", F32(8, 4), 7).Sub(87, iota2)
+	add := Func(30, "add", Op(9, "add", "add", F32()))
+	reduce := Op(2, "ar", "all-reduce-start", F32(8, 4), 1).Ints(38, 30).Sub(49, Msg{}.Ints(1, 0, 1))
+	body := Func(20, "body", gather, reduce, Op(3, "ard", "all-reduce-done", F32(8, 4), 2))
+	loop := Op(4, "w", "while", Tuple(F32(8, 4), S32)).Ints(38, 20).Str(43, backendConfig)
+	return Program(10, add, body, Func(10, "main", gather, loop))
 }
 
 func TestCollectivesCountLoops(t *testing.T) {
@@ -104,8 +39,8 @@ func TestCollectivesCountLoops(t *testing.T) {
 }
 
 func TestEnvelopeAndAliases(t *testing.T) {
-	aliases := msg{}.sub(1, msg{}.ints(1, 2).num(2, 5)).sub(1, msg{}.num(2, 1))
-	m, err := Parse("hlo_with_config", msg{}.sub(1, loopModule("").sub(8, aliases)).sub(2, msg{}.num(4, 2).num(5, 16)))
+	aliases := Msg{}.Sub(1, Msg{}.Ints(1, 2).Num(2, 5)).Sub(1, Msg{}.Num(2, 1))
+	m, err := Parse("hlo_with_config", Msg{}.Sub(1, loopModule("").Sub(8, aliases)).Sub(2, Msg{}.Num(4, 2).Num(5, 16)))
 	require.NoError(t, err)
 	require.Equal(t, "jit", m.Name)
 	require.EqualValues(t, 2, m.Replicas)
@@ -114,9 +49,9 @@ func TestEnvelopeAndAliases(t *testing.T) {
 }
 
 func TestShapes(t *testing.T) {
-	layout := msg{}.ints(1, 0, 1).num(8, 1)
-	vmem := array(16, 3, 5).sub(5, layout)
-	m := parse(t, module(1, computation(1, "main", op(1, "x", "custom-call", tupleOf(vmem, tupleOf(f32(7)), array(21, 3), s32)))))
+	layout := Msg{}.Ints(1, 0, 1).Num(8, 1)
+	vmem := Array(16, 3, 5).Sub(5, layout)
+	m := parse(t, Program(1, Func(1, "main", Op(1, "x", "custom-call", Tuple(vmem, Tuple(F32(7)), Array(21, 3), S32)))))
 	s := m.Computations[0].Root().Shape
 	require.Equal(t, "(bf16[3,5], (f32[7]), s4[3], s32[])", s.String())
 	require.EqualValues(t, 3*5*2+7*4+2+4, s.Bytes())
@@ -135,14 +70,14 @@ func TestShapes(t *testing.T) {
 }
 
 func TestInstructionFields(t *testing.T) {
-	window := msg{}.sub(1, msg{}.num(1, 4).num(2, 3).num(3, 3).num(4, -1).num(5, 1).num(6, 4).num(7, 1))
-	numbers := msg{}.num(3, 2).num(4, 1).ints(6, 0, 3).num(7, 1).num(8, 3).num(9, 1).num(10, 3).ints(11, 0, 2).ints(12, 0, 2)
-	conv := op(1, "conv", "convolution", f32(2)).sub(15, window).sub(16, numbers).num(50, 2).sub(7, msg{}.str(1, "type").str(2, "layer/dot"))
-	dot := op(2, "dot", "dot", f32(2)).sub(30, msg{}.ints(1, 2).ints(2, 1).ints(3, 0).ints(4, 0))
-	slice := op(3, "slice", "slice", f32(2)).sub(17, msg{}.num(1, 1).num(2, 7).num(3, 2)).sub(68, msg{}.sub(1, msg{}.str(1, "k").str(2, "v")))
-	permute := op(4, "permute", "collective-permute", f32(2)).sub(52, msg{}.num(2, 1)).sub(52, msg{}.num(1, 1)).num(26, 7).num(71, 1)
-	call := op(5, "call", "custom-call", f32(2)).str(28, "target").sub(74, msg{}.ints(1, 0).num(2, 1).ints(3, 4))
-	in := parse(t, module(1, computation(1, "main", conv, dot, slice, permute, call).num(6, 3))).Computations[0]
+	window := Msg{}.Sub(1, Msg{}.Num(1, 4).Num(2, 3).Num(3, 3).Num(4, -1).Num(5, 1).Num(6, 4).Num(7, 1))
+	numbers := Msg{}.Num(3, 2).Num(4, 1).Ints(6, 0, 3).Num(7, 1).Num(8, 3).Num(9, 1).Num(10, 3).Ints(11, 0, 2).Ints(12, 0, 2)
+	conv := Op(1, "conv", "convolution", F32(2)).Sub(15, window).Sub(16, numbers).Num(50, 2).Sub(7, Msg{}.Str(1, "type").Str(2, "layer/dot"))
+	dot := Op(2, "dot", "dot", F32(2)).Sub(30, Msg{}.Ints(1, 2).Ints(2, 1).Ints(3, 0).Ints(4, 0))
+	slice := Op(3, "slice", "slice", F32(2)).Sub(17, Msg{}.Num(1, 1).Num(2, 7).Num(3, 2)).Sub(68, Msg{}.Sub(1, Msg{}.Str(1, "k").Str(2, "v")))
+	permute := Op(4, "permute", "collective-permute", F32(2)).Sub(52, Msg{}.Num(2, 1)).Sub(52, Msg{}.Num(1, 1)).Num(26, 7).Num(71, 1)
+	call := Op(5, "call", "custom-call", F32(2)).Str(28, "target").Sub(74, Msg{}.Ints(1, 0).Num(2, 1).Ints(3, 4))
+	in := parse(t, Program(1, Func(1, "main", conv, dot, slice, permute, call).Num(6, 3))).Computations[0]
 	require.Equal(t, "slice", in.Root().Name)
 	require.Equal(t, []WindowDimension{{Size: 4, Stride: 3, PadLow: 3, PadHigh: -1, WindowDilation: 1, BaseDilation: 4, Reversal: true}}, in.Instructions[0].Window)
 	require.Equal(t, &ConvolutionDimensions{
@@ -167,23 +102,23 @@ func TestFaultsAreNamed(t *testing.T) {
 	require.ErrorContains(t, err, `"mlir"`)
 	_, err = Parse("hlo", []byte{0x0a, 0x80})
 	require.Error(t, err)
-	_, err = Parse("hlo", module(1))
+	_, err = Parse("hlo", Program(1))
 	require.ErrorContains(t, err, "no computations")
-	_, err = Parse("hlo", module(1, computation(1, "a"), computation(1, "b")))
+	_, err = Parse("hlo", Program(1, Func(1, "a"), Func(1, "b")))
 	require.ErrorContains(t, err, "a and b have one id")
 	_, err = parse(t, loopModule("")).Collectives()
 	require.ErrorContains(t, err, "loop w communicates and its trip count is unknown")
-	_, err = parse(t, module(7, computation(1, "a"))).Collectives()
+	_, err = parse(t, Program(7, Func(1, "a"))).Collectives()
 	require.ErrorContains(t, err, "no entry computation 7")
-	_, err = parse(t, module(1, computation(1, "a", op(1, "c", "call", f32()).ints(38, 2)))).Collectives()
+	_, err = parse(t, Program(1, Func(1, "a", Op(1, "c", "call", F32()).Ints(38, 2)))).Collectives()
 	require.ErrorContains(t, err, "calls computation 2, which is not there")
-	_, err = parse(t, module(1, computation(1, "a", op(1, "c", "call", f32()).ints(38, 1)))).Collectives()
+	_, err = parse(t, Program(1, Func(1, "a", Op(1, "c", "call", F32()).Ints(38, 1)))).Collectives()
 	require.ErrorContains(t, err, "called more than")
-	deep := f32()
+	deep := F32()
 	for range maxDepth + 1 {
-		deep = tupleOf(deep)
+		deep = Tuple(deep)
 	}
-	_, err = Parse("hlo", module(1, computation(1, "a", op(1, "x", "tuple", deep))))
+	_, err = Parse("hlo", Program(1, Func(1, "a", Op(1, "x", "tuple", deep))))
 	require.ErrorContains(t, err, "tuples more than")
 }
 
@@ -192,7 +127,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(loopModule("")))
 	f.Add([]byte(loopModule(`{"known_trip_count":{"n":"5"}}`)))
 	f.Add([]byte(counted(counter{start: 0, limit: 9, step: 2, direction: "LT"})))
-	f.Add([]byte(module(1, computation(1, "a", op(1, "g", "all-gather", f32(4)).sub(93, meshAxes([]int64{4, 2}, nil, axisPart{axis: 0, pre: 2, size: 2}))))))
+	f.Add([]byte(Program(1, Func(1, "a", Op(1, "g", "all-gather", F32(4)).Sub(93, meshAxes([]int64{4, 2}, nil, axisPart{axis: 0, pre: 2, size: 2}))))))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := Parse("hlo", data)
 		if err != nil {
@@ -210,4 +145,20 @@ func FuzzParse(f *testing.F) {
 		})
 		_, _ = m.Collectives()
 	})
+}
+
+func TestScheduleAndPrecision(t *testing.T) {
+	a, b := Op(1, "a", "parameter", F32(2)), Op(2, "b", "add", F32(2), 1, 1).Sub(51, Msg{}.Ints(1, 0, 2))
+	c := Op(3, "c", "copy", F32(2), 1).Sub(51, Msg{}.Ints(1, 1))
+	sequence := func(ids ...int64) Msg { return Msg{}.Sub(1, Msg{}.Num(1, 7).Sub(2, Msg{}.Ints(1, ids...))) }
+	m := parse(t, Program(7, Func(7, "main", a, b, c).Num(6, 2)).Sub(7, sequence(1, 3, 2)))
+	entry, err := m.Entry()
+	require.NoError(t, err)
+	require.True(t, entry.Scheduled)
+	require.Equal(t, []string{"a", "c", "b"}, []string{entry.Instructions[0].Name, entry.Instructions[1].Name, entry.Instructions[2].Name})
+	require.Equal(t, "b", entry.Root().Name)
+	require.Equal(t, []int64{1, 3, 6}, []int64{entry.Instructions[0].Passes, entry.Instructions[1].Passes, entry.Instructions[2].Passes})
+	require.Len(t, entry.Users(entry.Instructions[0]), 2, "b uses it twice and counts once")
+	_, err = Parse("hlo", Program(7, Func(7, "main", a, b, c)).Sub(7, sequence(1, 3)))
+	require.ErrorContains(t, err, "the schedule of computation main has 2 instructions of 3")
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	. "weft/engine/internal/hlotest" //nolint:revive // modules are written in its words
 )
 
 // counter is a loop as a TPU's compiler leaves it: without an annotation.
@@ -16,34 +18,34 @@ type counter struct {
 }
 
 // counted is a module whose entry runs the loop; the counter is element 1 of the carry.
-func counted(c counter) msg {
-	carry := tupleOf(f32(2), s32)
-	element := func(id, of, index int64) msg { return op(id, "gte", "get-tuple-element", s32, of).num(13, index) }
-	compare := op(4, "compare", "compare", pred, 2, 3).str(63, c.direction)
+func counted(c counter) Msg {
+	carry := Tuple(F32(2), S32)
+	element := func(id, of, index int64) Msg { return Op(id, "gte", "get-tuple-element", S32, of).Num(13, index) }
+	compare := Op(4, "compare", "compare", Pred, 2, 3).Str(63, c.direction)
 	if c.mirrored {
-		compare = op(4, "compare", "compare", pred, 3, 2).str(63, c.direction)
+		compare = Op(4, "compare", "compare", Pred, 3, 2).Str(63, c.direction)
 	}
-	condition := computation(20, "condition", op(1, "p", "parameter", carry), element(2, 1, 1), constant(3, c.limit), compare)
-	next := op(14, "next", "add", s32, 12, 13)
-	by := constant(13, c.step)
+	condition := Func(20, "condition", Op(1, "p", "parameter", carry), element(2, 1, 1), Constant(3, c.limit), compare)
+	next := Op(14, "next", "add", S32, 12, 13)
+	by := Constant(13, c.step)
 	if c.subtract {
-		next, by = op(14, "next", "subtract", s32, 12, 13), constant(13, -c.step)
+		next, by = Op(14, "next", "subtract", S32, 12, 13), Constant(13, -c.step)
 	}
-	body := computation(21, "body", op(11, "p", "parameter", carry), element(12, 11, 1), by, next,
-		op(15, "x", "get-tuple-element", f32(2), 11), op(16, "out", "tuple", carry, 15, 14))
-	var more []msg
+	body := Func(21, "body", Op(11, "p", "parameter", carry), element(12, 11, 1), by, next,
+		Op(15, "x", "get-tuple-element", F32(2), 11), Op(16, "out", "tuple", carry, 15, 14))
+	var more []Msg
 	if c.fused {
-		whole := op(1, "p", "parameter", s32)
+		whole := Op(1, "p", "parameter", S32)
 		more = append(more,
-			computation(30, "fused_compare", whole, constant(3, c.limit), op(4, "compare", "compare", pred, 1, 3).str(63, c.direction)),
-			computation(31, "fused_add", whole, constant(3, c.step), op(4, "sum", "add", s32, 1, 3)))
-		condition = computation(20, "condition", op(1, "p", "parameter", carry), element(2, 1, 1), op(4, "f", "fusion", pred, 2).ints(38, 30))
-		body = computation(21, "body", op(11, "p", "parameter", carry), element(12, 11, 1), op(14, "f", "fusion", s32, 12).ints(38, 31),
-			op(17, "copy", "copy", s32, 14), op(15, "x", "get-tuple-element", f32(2), 11), op(16, "out", "tuple", carry, 15, 17))
+			Func(30, "fused_compare", whole, Constant(3, c.limit), Op(4, "compare", "compare", Pred, 1, 3).Str(63, c.direction)),
+			Func(31, "fused_add", whole, Constant(3, c.step), Op(4, "sum", "add", S32, 1, 3)))
+		condition = Func(20, "condition", Op(1, "p", "parameter", carry), element(2, 1, 1), Op(4, "f", "fusion", Pred, 2).Ints(38, 30))
+		body = Func(21, "body", Op(11, "p", "parameter", carry), element(12, 11, 1), Op(14, "f", "fusion", S32, 12).Ints(38, 31),
+			Op(17, "copy", "copy", S32, 14), Op(15, "x", "get-tuple-element", F32(2), 11), Op(16, "out", "tuple", carry, 15, 17))
 	}
-	entry := computation(10, "main", constant(1, c.start), op(2, "copy", "copy", s32, 1), op(3, "x", "parameter", f32(2)),
-		op(4, "init", "tuple", carry, 3, 2), op(5, "loop", "while", carry, 4).ints(38, 21, 20))
-	return module(10, append(more, condition, body, entry)...)
+	entry := Func(10, "main", Constant(1, c.start), Op(2, "copy", "copy", S32, 1), Op(3, "x", "parameter", F32(2)),
+		Op(4, "init", "tuple", carry, 3, 2), Op(5, "loop", "while", carry, 4).Ints(38, 21, 20))
+	return Program(10, append(more, condition, body, entry)...)
 }
 
 func TestTripCount(t *testing.T) {
@@ -93,13 +95,13 @@ func TestWalkCountsBodyAndCondition(t *testing.T) {
 
 // A value that is added to itself many times over is not followed without end.
 func TestTripCountOfDamagedLoopEnds(t *testing.T) {
-	instructions := []msg{op(1, "p", "parameter", tupleOf(s32)), constant(2, 1)}
+	instructions := []Msg{Op(1, "p", "parameter", Tuple(S32)), Constant(2, 1)}
 	for id := range int64(200) {
-		instructions = append(instructions, op(3+id, "sum", "add", s32, 2+id, 2+id))
+		instructions = append(instructions, Op(3+id, "sum", "add", S32, 2+id, 2+id))
 	}
-	condition := computation(20, "condition", append(instructions, op(900, "compare", "compare", pred, 202, 2).str(63, "LT"))...)
-	body := computation(21, "body", op(1, "p", "parameter", tupleOf(s32)))
-	m := parse(t, module(10, condition, body, computation(10, "main", op(1, "loop", "while", tupleOf(s32)).ints(38, 21, 20))))
+	condition := Func(20, "condition", append(instructions, Op(900, "compare", "compare", Pred, 202, 2).Str(63, "LT"))...)
+	body := Func(21, "body", Op(1, "p", "parameter", Tuple(S32)))
+	m := parse(t, Program(10, condition, body, Func(10, "main", Op(1, "loop", "while", Tuple(S32)).Ints(38, 21, 20))))
 	entry, err := m.Entry()
 	require.NoError(t, err)
 	_, known := m.TripCount(entry, entry.Root())
