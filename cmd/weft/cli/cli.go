@@ -49,8 +49,11 @@ type exited struct{ code int }
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
 	defer func() {
-		if e, ok := recover().(exited); ok {
+		fault := recover()
+		if e, ok := fault.(exited); ok {
 			code = e.code
+		} else if fault != nil {
+			panic(fault)
 		}
 	}()
 	if err := run(args, streams{In: in, Out: out, Err: errs}); err != nil {
@@ -82,7 +85,8 @@ func newParser(root *commands, s streams) (*kong.Kong, error) {
 		kong.Description("weft fine-tunes language models on TPU slices and on CPUs. Exit codes: 0 done, 1 the run failed, 2 wrong usage or input, 75 stopped on request and resumable."),
 		kong.Writers(s.Out, s.Err),
 		kong.Exit(func(code int) { panic(exited{code}) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120, NoExpandSubcommands: true, ValueFormatter: withDefault}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120, NoExpandSubcommands: true}),
+		kong.ValueFormatter(withDefault),
 		kong.ExplicitGroups(groups),
 	)
 }
@@ -90,7 +94,7 @@ func newParser(root *commands, s streams) (*kong.Kong, error) {
 // withDefault adds a flag's default to its help, where kong does not show it.
 func withDefault(v *kong.Value) string {
 	help := kong.DefaultHelpValueFormatter(v)
-	if v.HasDefault && v.Default != "" && v.Default != "0" && v.Tag.PlaceHolder != "" {
+	if v.HasDefault && v.Default != "" && v.Default != "0" && v.Tag.PlaceHolder != "" && !strings.Contains(help, "Default:") {
 		help += " Default: " + v.Default + "."
 	}
 	return help

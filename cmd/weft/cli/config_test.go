@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,6 +73,7 @@ func TestConfigFileFaults(t *testing.T) {
 		"learning-rate: fast\n":             `run.yaml:1: key "learning-rate"`,
 		"- seed\n":                          "run.yaml:1",
 		"config: other.yaml\n":              `run.yaml:1: unknown key "config"`,
+		"demo: true\n":                      `run.yaml:1: unknown key "demo"`,
 		"seed: 1\n---\nseed: 2\n":           "2 YAML documents",
 		"shuffle: true\nno-shuffle: true\n": `run.yaml:2: key "no-shuffle" is given twice`,
 	} {
@@ -119,6 +121,31 @@ func TestMainPrintsOneLineAndACode(t *testing.T) {
 		require.Equal(t, c.code == 0, out.Len() > 0)
 	}
 }
+
+// The help shows the default of every flag that has one.
+func TestHelpShowsDefaults(t *testing.T) {
+	var out, errs bytes.Buffer
+	require.Zero(t, Main([]string{"finetune", "--help"}, strings.NewReader(""), &out, &errs))
+	help := strings.Join(strings.Fields(out.String()), " ")
+	for flag, value := range map[string]string{
+		"--num-epochs": "3", "--batch-size-per-device": "4", "--learning-rate": "2e-5", "--weight-decay": "0.01", "--max-seq-len": "512",
+		"--seed": "42", "--storage-path": "./weft-out", "--dataset-split": "train", "--resume": "auto", "--eps": "1e-8",
+	} {
+		_, text, found := strings.Cut(help, " "+flag+"=")
+		require.True(t, found, flag)
+		text, _, _ = strings.Cut(text, " --")
+		require.Contains(t, text, "Default: "+value+".", flag)
+	}
+}
+
+// A fault of the program is not taken for a good end.
+func TestMainDoesNotHidePanics(t *testing.T) {
+	require.Panics(t, func() { Main([]string{"version"}, nil, panicking{}, io.Discard) })
+}
+
+type panicking struct{}
+
+func (panicking) Write([]byte) (int, error) { panic("a fault") }
 
 func TestTokenize(t *testing.T) {
 	tokenizer := filepath.Join("..", "..", "..", "data", "demo", "tokenizer.json")

@@ -117,11 +117,12 @@ func checkValue(flag *kong.Flag, key string, value any) error {
 	return fmt.Errorf("key %q is %s: give one of %s", key, text, strings.Join(flag.EnumSlice(), ", "))
 }
 
-// findFlag returns the command's flag of that name, or of that negated name. A file cannot name another file.
+// findFlag returns the command's flag of that name, or of that negated name. A file can neither name another file nor
+// bring the demo's values in below its own.
 func findFlag(command *kong.Node, name string) (flag *kong.Flag, negated bool) {
 	for _, f := range command.Flags {
 		switch {
-		case f.Name == "help" || f.Name == "config":
+		case f.Name == "help" || f.Name == "config" || f.Name == "demo":
 		case f.Name == name:
 			return f, false
 		case f.Tag.Negatable != "" && "no-"+f.Name == name:

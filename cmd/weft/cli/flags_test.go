@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,9 +9,9 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"weft/internal/golden"
+)
 
 // The flags of every command, with their defaults, are frozen: one that appears, vanishes or changes its default is a
 // change of the contract, to be seen in the diff of testdata/flags.golden (written with -update).
@@ -26,13 +25,7 @@ func TestFlagsGolden(t *testing.T) {
 		}
 		return next(nil)
 	}))
-	path := filepath.Join("testdata", "flags.golden")
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), b.String())
+	golden.Equal(t, "flags.golden", []byte(b.String()))
 }
 
 func describe(b *strings.Builder, n *kong.Node) {
@@ -60,14 +53,14 @@ func describe(b *strings.Builder, n *kong.Node) {
 
 // The published job's flags are all there, under their names.
 func TestPublishedFlags(t *testing.T) {
-	golden, err := os.ReadFile(filepath.Join("testdata", "flags.golden"))
+	flags, err := os.ReadFile(filepath.Join("testdata", "flags.golden"))
 	require.NoError(t, err)
 	for _, want := range []string{
 		"--model-id string", "--topology string", "--accelerator-type string", "--num-workers int", "--dataset-split string",
 		"--num-epochs int =3", "--batch-size-per-device int =4", "--storage-path string =./weft-out $STORAGE_PATH",
 		"--learning-rate float64 =2e-5", "--weight-decay float64 =0.01", "--max-seq-len int =512", "--seed int64 =42",
 	} {
-		require.Contains(t, string(golden), "  "+want)
+		require.Contains(t, string(flags), "  "+want)
 	}
 }
 

@@ -221,4 +221,8 @@ func TestStopWhileCompiling(t *testing.T) {
 	require.Empty(t, string(rest))
 	require.Equal(t, "weft: stopped before the end: no step had begun; run the same command again\n", errs.String())
 	require.Empty(t, checkpoints(t, storage))
+
+	// A run that never made a step binds nobody: other settings are welcome.
+	again := demoArgs(storage, "--seed", "1", "--num-epochs", "1", "--dataset-split", "train[:16]")
+	require.Contains(t, must(t, again...), "Epoch 1/1 | loss=")
 }

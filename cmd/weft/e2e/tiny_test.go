@@ -112,6 +112,8 @@ func TestResumeElsewhere(t *testing.T) {
 	data := differentRows(12)
 	stayed, moved := filepath.Join(t.TempDir(), "stayed"), filepath.Join(t.TempDir(), "moved")
 	must(t, tinyArgs(t, model, stayed, data, "--num-epochs", "2", "--keep", "0", "--learning-rate", "1e-3")...)
+	other := refused(t, tinyArgs(t, model, moved, data, "--num-epochs", "2", "--learning-rate", "2e-3", "--resume", checkpoints(t, stayed)[0])...)
+	require.Contains(t, other, "belongs to a run with other settings: --learning-rate was 0.001, it is 0.002 now")
 	o := weft(t, tinyArgs(t, model, moved, data, "--num-epochs", "2", "--learning-rate", "1e-3", "--resume", checkpoints(t, stayed)[0],
 		"--devices", "1", "--batch-size-per-device", "2")...)
 	require.Zero(t, o.code, o.err)

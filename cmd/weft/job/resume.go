@@ -18,7 +18,8 @@ import (
 // history is what the storage path holds of earlier runs.
 type history struct {
 	record runRecord
-	found  bool // a record is there
+	// found tells that a run is there that has trained: one that never made a step binds nobody.
+	found bool
 	// candidates are the checkpoints to continue from, the one to prefer first.
 	candidates []checkpoint.Entry
 	// named tells that --resume names the checkpoint.
@@ -49,12 +50,15 @@ func readHistory(c *Config, m *checkpoint.Manager) (*history, error) {
 	if err != nil {
 		return nil, err
 	}
+	metrics, err := os.Stat(filepath.Join(c.StoragePath, metricsName))
+	trained := len(list) > 0 || err == nil && metrics.Size() > 0
+	h.found = h.found && trained
 	slices.Reverse(list)
 	switch c.Resume {
 	case ResumeAuto:
 		h.candidates = list
 	case ResumeNever:
-		if h.found || len(list) > 0 {
+		if trained {
 			return nil, fmt.Errorf("--resume never: %s holds a run already: give an empty --storage-path, or leave out --resume to continue that run", c.StoragePath)
 		}
 	default:
@@ -110,18 +114,23 @@ func usable(m *checkpoint.Manager, e checkpoint.Entry, now runRecord) (*resumePo
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &resumePoint{entry: e}
-	manifest := reader.Manifest()
-	if err := json.Unmarshal(manifest.Data, &p.at); err == nil {
-		p.record, err = parseRecord(manifest.Config, e.Dir)
-		if err == nil {
-			err = now.continues(p.record, e.Dir)
-		}
-	}
+	p, err := readPoint(e, reader.Manifest(), now)
 	if err != nil {
 		return nil, nil, errors.Join(err, reader.Close())
 	}
 	return p, reader, nil
+}
+
+func readPoint(e checkpoint.Entry, manifest *checkpoint.Manifest, now runRecord) (*resumePoint, error) {
+	p := &resumePoint{entry: e}
+	if err := json.Unmarshal(manifest.Data, &p.at); err != nil {
+		return nil, fmt.Errorf("checkpoint %s does not say where in the data it stands: %w: was it written by weft finetune?", e.Dir, err)
+	}
+	var err error
+	if p.record, err = parseRecord(manifest.Config, e.Dir); err != nil {
+		return nil, err
+	}
+	return p, now.continues(p.record, e.Dir)
 }
 
 // choose picks the checkpoint to continue from: the newest that is whole. Those that are damaged are passed over with a
