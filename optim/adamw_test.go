@@ -65,7 +65,7 @@ func trajectory(t *testing.T, opt *AdamW, update *graph.Exec, golden map[string]
 		for _, h := range opt.Hyper(step + 1) {
 			args = append(args, h)
 		}
-		out, err := update.Exec(args...)
+		out, err := update.Call(args...)
 		require.NoError(t, err)
 		p, m, v = out[0], out[1], out[2]
 		requireNear(t, golden[fmt.Sprintf("%s.param.%d.%s", config, step, param)].Floats, p, fmt.Sprintf("%s after update %d", param, step+1))

@@ -107,6 +107,7 @@ func (t *Tokenizer) ChatTurns(messages []Message) ([]Turn, error) {
 	turns := make([]Turn, 0, len(messages))
 	for i, m := range messages {
 		if !style.systemTurn && (m.Role == "user") != (i%2 == 0) {
+			//lint:ignore ST1005 the words of Gemma's own chat template
 			return nil, errors.New("Conversation roles must alternate user/assistant/user/assistant/...")
 		}
 		turn, err := style.turn(m, system, i == 0)

@@ -149,19 +149,6 @@ func (d *drawer) fill(dtype dtypes.DType, dims []int, low, high float64) array {
 	return a
 }
 
-// anyBits draws every bit at random.
-func (d *drawer) anyBits(dtype dtypes.DType, dims []int) array {
-	a := newArray(shapes.Make(dtype, dims...))
-	for i := range a.shape.Size() {
-		if dtype == dtypes.Bool {
-			a.setBits(i, d.rng.Uint64()&1)
-		} else {
-			a.setBits(i, d.rng.Uint64())
-		}
-	}
-	return a
-}
-
 // scalar is one integer.
 func (d *drawer) scalar(dtype dtypes.DType, v int) array {
 	a := newArray(shapes.Make(dtype))

@@ -157,7 +157,7 @@ func (w world) scan(s step, h *node) *node {
 		}
 		y := inner.apply(s.inner, x)
 		if s.counter {
-			y = graph.Mul(y, graph.Inverse(graph.ConvertDType(in[next], y.DType())))
+			y = graph.Mul(y, graph.Reciprocal(graph.ConvertDType(in[next], y.DType())))
 			out[next] = graph.AddScalar(in[next], 1)
 			next++
 		}
