@@ -9,25 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"weft/checkpoint/safetensors"
+	"weft/internal/fixture"
 )
-
-// fixtures returns the folder of golden fixtures or skips the test.
-func fixtures(t *testing.T) string {
-	shared := os.Getenv("WEFT_SHARED")
-	if shared == "" {
-		shared = filepath.Join("..", "..", "shared")
-	}
-	dir := filepath.Join(shared, "fixtures")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("golden fixtures are absent (set WEFT_SHARED): %v", err)
-	}
-	return dir
-}
 
 // The weights that transformers saved, written again by us from shards along
 // the last dimension, give the same file, byte for byte.
 func TestSameBytesAsTransformers(t *testing.T) {
-	dirs, err := filepath.Glob(filepath.Join(fixtures(t), "*", safetensors.SingleFile))
+	dirs, err := filepath.Glob(filepath.Join(fixture.Dir(t), "*", safetensors.SingleFile))
 	require.NoError(t, err)
 	require.NotEmpty(t, dirs)
 	for _, theirs := range dirs {

@@ -18,6 +18,7 @@ import (
 
 	"weft/checkpoint/internal/region"
 	"weft/checkpoint/safetensors"
+	"weft/internal/pyenv"
 )
 
 func TestOSContract(t *testing.T) {
@@ -345,13 +346,9 @@ func TestModelSplit(t *testing.T) {
 	}
 }
 
-// WEFT_PYTHON names a Python with the packages transformers' loader stands on:
-// safetensors and numpy.
+// The package that transformers' loader stands on reads a folder of ours.
 func TestReferenceReadsModelFolder(t *testing.T) {
-	python := os.Getenv("WEFT_PYTHON")
-	if python == "" {
-		t.Skip("WEFT_PYTHON is not set: needs a Python with the packages safetensors and numpy")
-	}
+	python := pyenv.Ensure(t, "safetensors", []string{"safetensors==0.8.0", "numpy==2.4.6"})
 	dir := filepath.Join(t.TempDir(), "export")
 	n, err := region.Bytes([]int{5, 7}, 4)
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 
 	"weft/data/demo"
 	"weft/data/tokenizer"
+	"weft/internal/fixture"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 // TestDolly loads the real records as the published job does: 512 tokens, every token a target.
 func TestDolly(t *testing.T) {
 	tok := gemmaTokenizer(t)
-	path := fixture(t, "dolly", "dolly-1024.jsonl")
+	path := fixture.Dir(t, "dolly", "dolly-1024.jsonl")
 	all, err := Open(path, tok, Options{Split: "train[:1024]", VocabSize: 262144})
 	require.NoError(t, err)
 	require.Equal(t, Stats{

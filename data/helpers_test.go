@@ -1,10 +1,6 @@
 package data
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -13,21 +9,8 @@ import (
 
 	"weft/data/demo"
 	"weft/data/tokenizer"
+	"weft/internal/fixture"
 )
-
-// fixture returns the path of a file of the shared fixtures, or skips the test, saying so.
-func fixture(t testing.TB, name ...string) string {
-	t.Helper()
-	shared := os.Getenv("WEFT_SHARED")
-	if shared == "" {
-		shared = filepath.Join("..", "..", "shared")
-	}
-	path := filepath.Join(append([]string{shared, "fixtures"}, name...)...)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("SKIPPED: fixture %s is absent; set WEFT_SHARED to the folder that holds fixtures/", path)
-	}
-	return path
-}
 
 var small = sync.OnceValues(func() (*tokenizer.Tokenizer, error) { return tokenizer.LoadBytes(demo.TokenizerJSON()) })
 
@@ -39,21 +22,19 @@ func smallTokenizer(t testing.TB) *tokenizer.Tokenizer {
 	return tok
 }
 
-var gemma = sync.OnceValues(func() (*tokenizer.Tokenizer, error) {
-	shared := os.Getenv("WEFT_SHARED")
-	if shared == "" {
-		shared = filepath.Join("..", "..", "shared")
-	}
-	return tokenizer.Load(filepath.Join(shared, "fixtures", "tokenizer", "tokenizer.json.gz"))
-})
+var gemma struct {
+	once sync.Once
+	tok  *tokenizer.Tokenizer
+	err  error
+}
 
 // gemmaTokenizer is Gemma 3's, of 262,144 tokens.
 func gemmaTokenizer(t testing.TB) *tokenizer.Tokenizer {
 	t.Helper()
-	fixture(t, "tokenizer", "tokenizer.json.gz")
-	tok, err := gemma()
-	require.NoError(t, err)
-	return tok
+	path := fixture.Dir(t, "tokenizer", "tokenizer.json.gz")
+	gemma.once.Do(func() { gemma.tok, gemma.err = tokenizer.Load(path) })
+	require.NoError(t, gemma.err)
+	return gemma.tok
 }
 
 // openLines opens lines as a data set.

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weft/checkpoint/internal/region"
+	"weft/internal/pyenv"
 )
 
 func sum(b []byte) uint32 { return crc32.Checksum(b, Castagnoli) }
@@ -153,13 +154,9 @@ func TestWriterFaults(t *testing.T) {
 	}
 }
 
-// Files of ours must load in the reference implementation. WEFT_PYTHON names a
-// Python that has the packages safetensors and numpy.
+// Files of ours must load in the reference implementation.
 func TestReferenceImplementationReadsOurs(t *testing.T) {
-	python := os.Getenv("WEFT_PYTHON")
-	if python == "" {
-		t.Skip("WEFT_PYTHON is not set: needs a Python with the packages safetensors and numpy")
-	}
+	python := pyenv.Ensure(t, "safetensors", []string{"safetensors==0.8.0", "numpy==2.4.6"})
 	path := filepath.Join(t.TempDir(), "ours.safetensors")
 	infos := []Info{{Name: "é\"<&>", DType: F32, Shape: []int{3, 2}}, {Name: "s", DType: I64}, {Name: "e", DType: F16, Shape: []int{0, 3}}, {Name: "b", DType: Bool, Shape: []int{5}}}
 	SortForFile(infos)

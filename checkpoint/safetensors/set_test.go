@@ -7,27 +7,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"weft/internal/fixture"
 )
 
-// fixtures returns the folder of golden fixtures or skips the test.
-func fixtures(t testing.TB) string {
-	shared := os.Getenv("WEFT_SHARED")
-	for dir := "."; shared == ""; dir = filepath.Join(dir, "..") {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			shared = filepath.Join(dir, "..", "shared")
-		} else if abs, _ := filepath.Abs(dir); abs == "/" {
-			t.Skip("no go.mod above the test: set WEFT_SHARED to the folder that holds fixtures/")
-		}
-	}
-	dir := filepath.Join(shared, "fixtures")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("golden fixtures are absent (set WEFT_SHARED): %v", err)
-	}
-	return dir
-}
-
 func TestEveryFixtureOpens(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join(fixtures(t), "*", "*.safetensors"))
+	paths, err := filepath.Glob(filepath.Join(fixture.Dir(t), "*", "*.safetensors"))
 	require.NoError(t, err)
 	require.NotEmpty(t, paths)
 	for _, p := range paths {
@@ -49,7 +34,7 @@ func TestEveryFixtureOpens(t *testing.T) {
 }
 
 func TestShardedFixture(t *testing.T) {
-	root := fixtures(t)
+	root := fixture.Dir(t)
 	s, err := OpenDir(filepath.Join(root, "gemma4-tiny-sharded-bf16"))
 	require.NoError(t, err)
 	defer s.Close()

@@ -4,10 +4,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"weft/internal/fixture"
 )
 
 func BenchmarkLoad(b *testing.B) {
-	data, err := os.ReadFile(fixture(b, "tokenizer.json.gz"))
+	data, err := os.ReadFile(fixture.Dir(b, "tokenizer", "tokenizer.json.gz"))
 	if err != nil {
 		b.Fatal(err)
 	}

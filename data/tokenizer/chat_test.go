@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"weft/internal/fixture"
 )
 
 func TestChatTemplateGolden(t *testing.T) {
@@ -21,7 +23,7 @@ func TestChatTemplateGolden(t *testing.T) {
 			Error    string
 		}
 	}
-	readJSON(t, fixture(t, "chat-template-golden.json"), &golden)
+	readJSON(t, fixture.Dir(t, "tokenizer", "chat-template-golden.json"), &golden)
 	require.NotEmpty(t, golden.Cases)
 	require.NotEmpty(t, golden.Errors)
 	for i, c := range golden.Cases {

@@ -4,29 +4,15 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-// fixture returns the path of a file of the shared fixtures, or skips the test, saying so.
-func fixture(t testing.TB, name string) string {
-	t.Helper()
-	shared := os.Getenv("WEFT_SHARED")
-	if shared == "" {
-		shared = filepath.Join("..", "..", "..", "shared")
-	}
-	path := filepath.Join(shared, "fixtures", "tokenizer", name)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("SKIPPED: fixture %s is absent; set WEFT_SHARED to the folder that holds fixtures/", path)
-	}
-	return path
-}
+	"weft/internal/fixture"
+)
 
 var gemma3 struct {
 	once sync.Once
@@ -37,7 +23,7 @@ var gemma3 struct {
 // loadGemma3 loads the 262,144-word vocabulary once for all tests.
 func loadGemma3(t testing.TB) *Tokenizer {
 	t.Helper()
-	path := fixture(t, "tokenizer.json.gz")
+	path := fixture.Dir(t, "tokenizer", "tokenizer.json.gz")
 	gemma3.once.Do(func() { gemma3.tok, gemma3.err = Load(path) })
 	require.NoError(t, gemma3.err)
 	return gemma3.tok
@@ -63,7 +49,7 @@ const goldenRows = 240
 
 func TestGoldenRows(t *testing.T) {
 	tok := loadGemma3(t)
-	file, err := os.Open(fixture(t, "tokenizer-golden.jsonl"))
+	file, err := os.Open(fixture.Dir(t, "tokenizer", "tokenizer-golden.jsonl"))
 	require.NoError(t, err)
 	defer file.Close()
 	lines := bufio.NewScanner(file)
@@ -84,7 +70,7 @@ func TestGoldenRows(t *testing.T) {
 		Sum   string `json:"tokenizer_json_sha256"`
 		Vocab int    `json:"vocab_size_with_added"`
 	}
-	readJSON(t, fixture(t, "tokenizer-info.json"), &info)
+	readJSON(t, fixture.Dir(t, "tokenizer", "tokenizer-info.json"), &info)
 	require.Equal(t, goldenRows, rows)
 	require.Equal(t, info.Vocab, tok.VocabSize())
 	require.Len(t, tok.Bytes(), info.Bytes)

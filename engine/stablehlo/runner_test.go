@@ -20,6 +20,7 @@ import (
 
 	"weft/engine/sharding"
 	"weft/engine/stablehlo"
+	"weft/internal/fixture"
 	"weft/pjrt"
 	"weft/pjrt/plugin"
 )
@@ -91,7 +92,7 @@ func cpuClient(t testing.TB) *pjrt.Client {
 	t.Helper()
 	c, err := client()
 	if err != nil {
-		t.Skipf("SKIPPED, nothing was compiled: no CPU plugin on this machine: %v", err)
+		fixture.Skip(t, "nothing was compiled: no CPU plugin on this machine: %v", err)
 	}
 	return c
 }
