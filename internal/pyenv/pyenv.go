@@ -73,23 +73,23 @@ func Ensure(t testing.TB, name string, requirements []string) (python string) {
 // ErrUnavailable (as errors.Is tells) if the machine lacks Python or the index. It says on log when it installs.
 func Install(ctx context.Context, log io.Writer, name string, requirements []string) (python string, err error) {
 	if err := checkPinned(requirements); err != nil {
-		return "", fmt.Errorf("Python environment %s: %w", name, err)
+		return "", fmt.Errorf("make the Python environment %s: %w", name, err)
 	}
 	base, err := findPython(ctx)
 	if err != nil {
-		return "", fmt.Errorf("Python environment %s: %w", name, err)
+		return "", fmt.Errorf("make the Python environment %s: %w", name, err)
 	}
 	cache, err := cacheDir()
 	if err != nil {
-		return "", fmt.Errorf("Python environment %s: %w", name, err)
+		return "", fmt.Errorf("make the Python environment %s: %w", name, err)
 	}
 	dir := filepath.Join(cache, "pyenv", name+"-"+digest(base, requirements))
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", fmt.Errorf("Python environment %s: make its folder: %w; set WEFT_CACHE to a writable folder", name, err)
+		return "", fmt.Errorf("make the Python environment %s: make its folder: %w; set WEFT_CACHE to a writable folder", name, err)
 	}
 	lock := flock.New(dir + ".lock")
 	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
-		return "", fmt.Errorf("Python environment %s: wait for the lock %s: %w; another process is installing it", name, lock.Path(), err)
+		return "", fmt.Errorf("make the Python environment %s: wait for the lock %s: %w; another process is installing it", name, lock.Path(), err)
 	}
 	defer lock.Unlock()
 	python = filepath.Join(dir, "bin", "python")
@@ -99,7 +99,7 @@ func Install(ctx context.Context, log io.Writer, name string, requirements []str
 	start := time.Now()
 	fmt.Fprintf(log, "pyenv: installing %d Python packages into %s\n", len(requirements), dir)
 	if err := install(ctx, base, dir, requirements); err != nil {
-		return "", fmt.Errorf("Python environment %s: %w", name, err)
+		return "", fmt.Errorf("make the Python environment %s: %w", name, err)
 	}
 	fmt.Fprintf(log, "pyenv: installed %s in %.0f s\n", name, time.Since(start).Seconds())
 	return python, nil
