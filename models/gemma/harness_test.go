@@ -148,10 +148,13 @@ type answer struct {
 	final map[string][]float32
 }
 
+// fixtureLR is the learning rate of the fixtures' runs.
+const fixtureLR = 1e-3
+
 // fixtureAdamW is the optimizer that made the fixtures.
 func fixtureAdamW(t *testing.T) *optim.AdamW {
 	t.Helper()
-	opt, err := optim.NewAdamW(optim.Constant(1e-3), 0.9, 0.999, 1e-8, 0.01)
+	opt, err := optim.NewAdamW(optim.Constant(fixtureLR), 0.9, 0.999, 1e-8, 0.01)
 	require.NoError(t, err)
 	return opt
 }
