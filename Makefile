@@ -18,7 +18,7 @@ demo: ## the main job on the embedded default
 	go run ./cmd/weft finetune --demo
 
 golden: ## rewrite the goldens after a change that means to change them; read the diff
-	go test ./engine/... ./models/... ./cmd/... -run Golden -update
+	go test $$(git grep -l '"weft/internal/golden"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -run Golden -update
 
 bench: ## the row of BENCHMARKS.md, printed
 	bash bench/run.sh

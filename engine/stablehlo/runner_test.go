@@ -25,8 +25,6 @@ import (
 	"weft/pjrt/plugin"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden texts")
-
 // devices is the number of virtual devices of the test client.
 const devices = 4
 

@@ -12,6 +12,7 @@ import (
 
 	"weft/engine/sharding"
 	"weft/engine/stablehlo"
+	"weft/internal/golden"
 )
 
 func mesh(t testing.TB, axes ...sharding.Axis) sharding.Mesh {
@@ -42,8 +43,8 @@ func shardedStep(g *graph.Graph, w, x *graph.Node) []*graph.Node {
 	return []*graph.Node{steps[0], loss}
 }
 
-// TestSharded runs one program split over 2x2 devices, with donation, against the oracle.
-func TestSharded(t *testing.T) {
+// TestGoldenSharded runs one program split over 2x2 devices, with donation, against the oracle.
+func TestGoldenSharded(t *testing.T) {
 	c := cpuClient(t)
 	m := mesh(t, sharding.Axis{Name: "data", Size: 2}, sharding.Axis{Name: "fsdp", Size: 2})
 	d := &drawer{rng: newRand(5), largest: 4}
@@ -59,7 +60,7 @@ func TestSharded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 0, program.Inputs[0].DonatedTo)
 	require.Equal(t, -1, program.Inputs[1].DonatedTo)
-	golden(t, "sharded.mlir", program.Text)
+	golden.Equal(t, "sharded.mlir", program.Text)
 	exe := compile(t, c, program)
 	defer exe.destroy()
 	got := exe.run(t, w, x)

@@ -2,37 +2,20 @@ package stablehlo_test
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"weft/engine/sharding"
 	"weft/engine/stablehlo"
+	"weft/internal/golden"
 )
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
-
-// golden compares a text with a file of testdata, which -update rewrites.
-func golden(t *testing.T, name string, text []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, text, 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err, "run the test with -update to write it")
-	if diff := cmp.Diff(string(want), string(text)); diff != "" {
-		t.Errorf("%s differs (rewrite it with -update if that is meant):\n%s", path, diff)
-	}
-}
 
 // trainingStep is a two-layer network in bf16 with float32 weights, its cross-entropy and an update by momentum.
 func trainingStep(g *graph.Graph) []*graph.Node {
@@ -70,12 +53,12 @@ func trainingStep(g *graph.Graph) []*graph.Node {
 	return outputs
 }
 
-// TestTrainingStepText holds the text of one small training step, and builds it twice.
-func TestTrainingStepText(t *testing.T) {
+// TestGoldenTrainingStep holds the text of one small training step, and builds it twice.
+func TestGoldenTrainingStep(t *testing.T) {
 	m := mesh(t, sharding.Axis{Name: "fsdp", Size: devices})
 	first, err := stablehlo.Build(m, "training step", trainingStep)
 	require.NoError(t, err)
-	golden(t, "training_step.mlir", first.Text)
+	golden.Equal(t, "training_step.mlir", first.Text)
 	for range 3 {
 		again, err := stablehlo.Build(m, "training step", trainingStep)
 		require.NoError(t, err)
@@ -86,11 +69,11 @@ func TestTrainingStepText(t *testing.T) {
 
 var controlTable = []float32{0.1, 1, -0.5, 2}
 
-// TestControlText holds the text of calls, nested loops, branches, sorts and constants, and runs it.
-func TestControlText(t *testing.T) {
+// TestGoldenControl holds the text of calls, nested loops, branches, sorts and constants, and runs it.
+func TestGoldenControl(t *testing.T) {
 	p, err := stablehlo.Build(sharding.Mesh{}, "control", controlGraph)
 	require.NoError(t, err)
-	golden(t, "control.mlir", p.Text)
+	golden.Equal(t, "control.mlir", p.Text)
 	exe := compile(t, cpuClient(t), p)
 	defer exe.destroy()
 	x := []float32{0.25, -1, 2, 0.5}
