@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -127,7 +126,6 @@ func openRuntime(ctx context.Context, c *Config, r *report) (*engine.Runtime, er
 		if devices > maxVirtualDevices {
 			return nil, Input(fmt.Errorf("--devices: %d virtual CPU devices are more than %d: ask for fewer", devices, maxVirtualDevices))
 		}
-		quietXLA()
 	}
 	info, err := plugin.Resolve(ctx, platform, c.Plugin, r.Out)
 	if err != nil {
@@ -204,11 +202,4 @@ func (c *Config) compileCacheDir() (string, error) {
 		return filepath.Join(dir, "compile"), err
 	}
 	return filepath.Abs(c.CompileCache)
-}
-
-// quietXLA keeps the CPU plugin's own log lines off the terminal, unless the user has set its level.
-func quietXLA() {
-	if _, set := os.LookupEnv("TF_CPP_MIN_LOG_LEVEL"); !set {
-		_ = os.Setenv("TF_CPP_MIN_LOG_LEVEL", "3")
-	}
 }

@@ -51,7 +51,11 @@ func readHistory(c *Config, m *checkpoint.Manager) (*history, error) {
 		return nil, err
 	}
 	metrics, err := os.Stat(filepath.Join(c.StoragePath, metricsName))
-	trained := len(list) > 0 || err == nil && metrics.Size() > 0
+	steps := err == nil && metrics.Size() > 0
+	trained := len(list) > 0 || steps
+	if steps && !h.found && len(list) == 0 {
+		return nil, fmt.Errorf("%s holds a %s that no run recorded in a %s there wrote, and weft would write over it: move it away or give another --storage-path", c.StoragePath, metricsName, recordName)
+	}
 	h.found = h.found && trained
 	slices.Reverse(list)
 	switch c.Resume {

@@ -1,0 +1,29 @@
+package job
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A file of the same name that weft did not write is not written over.
+func TestForeignMetricsAreLeftAlone(t *testing.T) {
+	const foreign = "epoch,loss\n1,2.5\n"
+	dir := t.TempDir()
+	path := filepath.Join(dir, metricsName)
+	require.NoError(t, os.WriteFile(path, []byte(foreign), 0o644))
+	for _, resume := range []string{ResumeAuto, ResumeNever} {
+		c := &Config{StoragePath: dir, Resume: resume}
+		m, err := openStorage(c)
+		require.NoError(t, err)
+		_, err = readHistory(c, m)
+		require.NoError(t, m.Close())
+		require.ErrorContains(t, err, "metrics.jsonl")
+		require.ErrorContains(t, err, "another --storage-path")
+	}
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, foreign, string(got))
+}
