@@ -1,6 +1,8 @@
 package job
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,4 +28,18 @@ func TestForeignMetricsAreLeftAlone(t *testing.T) {
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, foreign, string(got))
+}
+
+// Wrong input leaves nothing behind.
+func TestWrongInputMakesNoFolder(t *testing.T) {
+	dir := t.TempDir()
+	c := Config{
+		ModelID: filepath.Join(dir, "model"), Dataset: filepath.Join(dir, "rows.jsonl"), StoragePath: filepath.Join(dir, "out"), Resume: ResumeAuto,
+		MaxSeqLen: 8, NumEpochs: 1, BatchSizePerDevice: 1, LearningRate: 1e-3, Schedule: "constant", Keep: 1, KeepBy: "loss", Platform: PlatformCPU,
+	}
+	_, err := Run(context.Background(), c, nil, Console{Out: io.Discard})
+	var input *InputError
+	require.ErrorAs(t, err, &input)
+	require.ErrorContains(t, err, "no such folder")
+	require.NoDirExists(t, c.StoragePath)
 }

@@ -66,7 +66,8 @@ type run struct {
 
 func (r *run) do(ctx context.Context) (*Result, error) {
 	for _, prepare := range []func(context.Context) error{
-		r.openStorage, r.readInputs, r.openDevices, r.openModel, r.openBatches, r.chooseStart,
+		// The inputs before the storage: what is wrong with them leaves no folder behind.
+		r.readInputs, r.openStorage, r.openDevices, r.openModel, r.openBatches, r.chooseStart,
 	} {
 		if err := r.interruptible(func() error { return prepare(ctx) }); err != nil {
 			return nil, Input(err)
