@@ -33,30 +33,16 @@ func openMetrics(dir string, step int) (*metricsLog, error) {
 	return &metricsLog{f: f}, nil
 }
 
-func cutMetrics(path string, step int) (err error) {
+func cutMetrics(path string, step int) error {
 	old, err := os.Open(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if errors.Is(err, fs.ErrNotExist) {
+		return replaceFile(path, func(io.Writer) error { return nil })
 	}
-	if err == nil {
-		defer old.Close()
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), metricsName+".tmp-*")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-		}
-	}()
-	if old != nil {
-		err = copySteps(tmp, old, step)
-	}
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	defer old.Close()
+	return replaceFile(path, func(w io.Writer) error { return copySteps(w, old, step) })
 }
 
 // copySteps copies the lines of steps up to step. The file was written in order, so the first line beyond, or the

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -151,26 +152,31 @@ func (r runRecord) write(dir string) error {
 		return err
 	}
 	path := filepath.Join(dir, recordName)
-	if err := replaceFile(path, append(raw, '\n')); err != nil {
+	write := func(w io.Writer) error {
+		_, err := w.Write(append(raw, '\n'))
+		return err
+	}
+	if err := replaceFile(path, write); err != nil {
 		return fmt.Errorf("write %s: %w: check the folder's permissions and free space", path, err)
 	}
 	return nil
 }
 
-// replaceFile writes a file under a temporary name, syncs and renames it.
-func replaceFile(path string, content []byte) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+// replaceFile writes a file under a temporary name, syncs and renames it. The name is always the same, so that what a kill
+// leaves behind is written over; the lock of the storage path keeps others away.
+func replaceFile(path string, write func(io.Writer) error) (err error) {
+	tmp := filepath.Join(filepath.Dir(path), ".weft-"+filepath.Base(path)+".tmp")
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(tmp.Name())
+			_ = os.Remove(tmp)
 		}
 	}()
-	_, err = tmp.Write(content)
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
+	if err = errors.Join(write(f), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(tmp.Name(), path)
+	return os.Rename(tmp, path)
 }
