@@ -22,7 +22,8 @@ type Ahead struct {
 	platform platform
 }
 
-// AheadDevices returns the descriptions of the n devices of a topology that a mesh of n takes, in the order of the mesh.
+// AheadDevices returns the descriptions of the n devices of a topology that a mesh of n takes, in the order of the mesh:
+// those with the smallest ids, ordered by their coordinates z, y, x, then the core on a chip.
 func AheadDevices(top *pjrt.Topology, n int) ([]*pjrt.DeviceDescription, error) {
 	all, err := top.Devices()
 	if err != nil {
@@ -31,7 +32,7 @@ func AheadDevices(top *pjrt.Topology, n int) ([]*pjrt.DeviceDescription, error) 
 	if len(all) < n {
 		return nil, fmt.Errorf("the mesh needs %d devices, the topology has %d: choose a larger topology or a smaller mesh", n, len(all))
 	}
-	return firstDevices(all, n), nil
+	return meshDevices(all, n), nil
 }
 
 // CompileAhead compiles a program for the devices of a topology, as Runtime.CompileLowered does where they are. pluginID

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"weft/pjrt"
@@ -162,13 +161,6 @@ func (p platform) key() string {
 		fmt.Fprintf(&b, "host %s\n", hostCPU())
 	}
 	return b.String()
-}
-
-// firstDevices returns the n devices with the smallest ids, in their order: those that a mesh of n takes.
-func firstDevices(all []*pjrt.DeviceDescription, n int) []*pjrt.DeviceDescription {
-	sorted := slices.Clone(all)
-	slices.SortFunc(sorted, func(a, b *pjrt.DeviceDescription) int { return a.ID() - b.ID() })
-	return sorted[:min(n, len(sorted))]
 }
 
 // hostCPU identifies the instruction set of this host as the kernel lists it.

@@ -18,8 +18,8 @@ type Options struct {
 	ClientOptions map[string]any
 	// Mesh is the arrangement of the devices; its size is the number of devices taken.
 	Mesh sharding.Mesh
-	// MeshFor, when set, chooses the mesh instead, from the number of devices that the plugin has.
-	MeshFor func(devices int) (sharding.Mesh, error)
+	// MeshFor, when set, chooses the mesh instead, from the devices that the plugin has; FSDPMesh is one choice.
+	MeshFor func(devices []*pjrt.DeviceDescription) (sharding.Mesh, error)
 	// CacheDir keeps compiled programs between runs. Empty: no cache.
 	CacheDir string
 	// Logger gets one line for a thing worth knowing (a cache entry that was damaged). Nil: slog.Default.
@@ -38,8 +38,8 @@ type Runtime struct {
 	log   *slog.Logger
 }
 
-// Open creates the client and takes the first Mesh.NumDevices() of its devices in the order of their ids, local or
-// not. It fails when the plugin has fewer, or when none of them belongs to this process.
+// Open creates the client and takes the Mesh.NumDevices() of its devices with the smallest ids, local or not; their order
+// in the mesh follows where they stand in the slice, as AheadDevices has it. It fails when the plugin has fewer, or when none of them belongs to this process.
 func Open(o Options) (*Runtime, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -50,7 +50,7 @@ func Open(o Options) (*Runtime, error) {
 	}
 	rt := &Runtime{client: client, mesh: o.Mesh, log: o.Logger}
 	if o.MeshFor != nil {
-		rt.mesh, err = o.MeshFor(len(client.Devices()))
+		rt.mesh, err = o.MeshFor(descriptions(client.Devices()))
 	}
 	if err == nil {
 		err = rt.takeDevices()
@@ -66,13 +66,18 @@ func Open(o Options) (*Runtime, error) {
 }
 
 func (rt *Runtime) takeDevices() error {
-	all := slices.Clone(rt.client.Devices())
-	slices.SortFunc(all, func(a, b *pjrt.Device) int { return a.ID() - b.ID() })
+	all := rt.client.Devices()
 	n := rt.mesh.NumDevices()
 	if len(all) < n {
 		return fmt.Errorf("the mesh %v needs %d devices, the %s plugin has %d: ask for fewer devices", rt.mesh, n, rt.client.PlatformName(), len(all))
 	}
-	rt.devices = all[:n]
+	byID := make(map[int]*pjrt.Device, len(all))
+	for _, d := range all {
+		byID[d.ID()] = d
+	}
+	for _, d := range meshDevices(descriptions(all), n) {
+		rt.devices = append(rt.devices, byID[d.ID()])
+	}
 	for p, d := range rt.devices {
 		if d.IsAddressable() {
 			rt.local = append(rt.local, p)
@@ -84,12 +89,18 @@ func (rt *Runtime) takeDevices() error {
 	return nil
 }
 
+func descriptions(devices []*pjrt.Device) []*pjrt.DeviceDescription {
+	out := make([]*pjrt.DeviceDescription, len(devices))
+	for i, d := range devices {
+		out[i] = &d.DeviceDescription
+	}
+	return out
+}
+
 // platform describes what compiled programs depend on.
 func (rt *Runtime) platform(pluginID string) platform {
 	p := platform{pluginID: pluginID, name: rt.client.PlatformName(), version: rt.client.PlatformVersion()}
-	for _, d := range rt.devices {
-		p.devices = append(p.devices, &d.DeviceDescription)
-	}
+	p.devices = descriptions(rt.devices)
 	return p
 }
 

@@ -55,6 +55,15 @@ func (m Mesh) AxisSize(name string) int {
 	return 0
 }
 
+// AxisNames lists the axes, major first.
+func (m Mesh) AxisNames() []string {
+	names := make([]string, len(m.Axes))
+	for i, a := range m.Axes {
+		names[i] = a.Name
+	}
+	return names
+}
+
 // Parts is the product of the sizes of the named axes: into how many parts they split a dimension. It is 0 when the
 // mesh lacks one of them.
 func (m Mesh) Parts(axes ...string) int {
@@ -266,20 +275,38 @@ func (s Spec) Owners(m Mesh, dims []int) []int {
 	return owners
 }
 
+// A TPU keeps arrays in tiles of 128 elements of the last dimension and 8 (float32) or 16 (bfloat16) of the one before.
+const (
+	tileLanes = 128
+	tileRows  = 16
+)
+
 // LargestDivisible is FSDP's choice for one tensor: the Spec that splits over the axes, major first, its largest
 // dimension that the product of their sizes divides (the first of equals), or Replicated when the tensor has fewer than
-// minElements elements, none divides, or the mesh lacks an axis.
+// minElements elements, none divides, or the mesh lacks an axis. A dimension whose parts are whole tiles goes before one
+// whose parts are not: libtpu makes an all-reduce of the whole gradient of a reduce-scatter into parts of tiles.
 func LargestDivisible(m Mesh, axes []string, dims []int, minElements int) Spec {
-	n, best := 1, -1
+	n, best, bestWhole := 1, -1, false
 	parts := m.Parts(axes...)
 	for d, v := range dims {
 		n *= v
-		if parts > 0 && v%parts == 0 && (best < 0 || v > dims[best]) {
-			best = d
+		if parts == 0 || v%parts != 0 {
+			continue
+		}
+		whole := wholeTiles(v/parts, d == len(dims)-1)
+		if best < 0 || whole && !bestWhole || whole == bestWhole && v > dims[best] {
+			best, bestWhole = d, whole
 		}
 	}
 	if best < 0 || n < minElements || parts <= 1 {
 		return Replicated()
 	}
 	return Split(len(dims), best, axes...)
+}
+
+func wholeTiles(size int, last bool) bool {
+	if last {
+		return size%tileLanes == 0
+	}
+	return size%tileRows == 0
 }

@@ -20,12 +20,14 @@ func TestLargestDivisible(t *testing.T) {
 		dims []int
 		want string
 	}{
-		{[]string{"fsdp"}, []int{64, 256}, "[-, fsdp]"},
+		{[]string{"fsdp"}, []int{64, 512}, "[-, fsdp]"},
+		{[]string{"fsdp"}, []int{64, 256}, "[fsdp, -]"}, // 64 columns are half a tile
+		{[]string{"fsdp"}, []int{48, 256}, "[-, fsdp]"}, // 12 rows too
 		{[]string{"fsdp"}, []int{256, 64}, "[fsdp, -]"},
 		{[]string{"fsdp"}, []int{256, 256}, "[fsdp, -]"},
 		{[]string{"fsdp"}, []int{255, 64}, "[-, fsdp]"},
 		{[]string{"fsdp"}, []int{255, 63}, "replicated"},
-		{[]string{"fsdp"}, []int{64}, "replicated"}, // below minElements
+		{[]string{"fsdp"}, []int{512}, "replicated"}, // below minElements
 		{[]string{"fsdp", "x"}, []int{252, 64}, "[-, fsdp×x]"},
 		{[]string{"y", "x"}, []int{64, 60}, "[-, y×x]"},
 		{[]string{"y", "x"}, []int{64, 64}, "replicated"},

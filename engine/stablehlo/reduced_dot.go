@@ -135,7 +135,7 @@ func (d *ReducedDot) plan(mesh sharding.Mesh, l, r shapes.Shape) (p dotReduction
 		}
 	}
 	// In the mesh's order, each once.
-	p.manual = slices.DeleteFunc(axisNames(mesh), func(a string) bool { return !slices.Contains(p.manual, a) })
+	p.manual = slices.DeleteFunc(mesh.AxisNames(), func(a string) bool { return !slices.Contains(p.manual, a) })
 	return p, nil
 }
 
@@ -147,14 +147,6 @@ func free(rank int, contract []int, spec sharding.Spec) (axes [][]string) {
 		}
 	}
 	return axes
-}
-
-func axisNames(mesh sharding.Mesh) []string {
-	names := make([]string, len(mesh.Axes))
-	for i, a := range mesh.Axes {
-		names[i] = a.Name
-	}
-	return names
 }
 
 // callReducedDot lowers the call of a function made by FunctionName.

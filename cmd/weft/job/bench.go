@@ -151,7 +151,7 @@ func (r *run) bench(ctx context.Context, b *BenchConfig, batch engine.Batch) (*B
 	if r.opt, err = optim.NewAdamW(optim.Constant(r.LearningRate), r.Beta1, r.Beta2, r.Eps, r.WeightDecay); err != nil {
 		return nil, Input(err)
 	}
-	policy := nn.Policy{Mesh: r.rt.Mesh(), DataAxes: []string{meshAxis}}
+	policy := nn.Policy{Mesh: r.rt.Mesh(), DataAxes: r.rt.Mesh().AxisNames()}
 	shape := engine.StepConfig{Batch: r.globalBatch, SeqLen: r.MaxSeqLen, BatchSpec: policy.BatchSpec(2, 0)}
 	if r.step, err = r.rt.NewStep(r.model, r.opt, shape); err != nil {
 		return nil, err

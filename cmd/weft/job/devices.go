@@ -15,9 +15,6 @@ import (
 	"weft/pjrt/plugin"
 )
 
-// meshAxis is the axis of the mesh along which batches and parameters are split.
-const meshAxis = "fsdp"
-
 // parseTopology reads 4x4 or 2x2x2; "" is nil.
 func parseTopology(text string) ([]int, error) {
 	if text == "" {
@@ -112,7 +109,7 @@ func (c *Config) cpuDevices() (int, error) {
 // maxVirtualDevices bounds --devices on a CPU: each is a thread pool of the plugin.
 const maxVirtualDevices = 256
 
-// openRuntime finds the plugin and opens the devices as a mesh of one fsdp axis.
+// openRuntime finds the plugin and opens the devices as a mesh whose axes all split batches and parameters.
 func openRuntime(ctx context.Context, c *Config, r *report) (*engine.Runtime, error) {
 	platform, err := c.platform()
 	if err != nil {
@@ -142,8 +139,8 @@ func openRuntime(ctx context.Context, c *Config, r *report) (*engine.Runtime, er
 	if platform == PlatformCPU {
 		o.ClientOptions = map[string]any{"cpu_device_count": int64(devices)}
 	}
-	o.MeshFor = func(all int) (sharding.Mesh, error) {
-		return sharding.NewMesh(sharding.Axis{Name: meshAxis, Size: c.meshSize(platform, devices, all)})
+	o.MeshFor = func(all []*pjrt.DeviceDescription) (sharding.Mesh, error) {
+		return engine.FSDPMesh(all, c.meshSize(platform, devices, len(all)))
 	}
 	rt, err := engine.Open(o)
 	if err != nil {

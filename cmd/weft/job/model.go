@@ -38,7 +38,7 @@ func openModel(c *Config, files *modelFiles, mesh sharding.Mesh) (*model, error)
 		frozen = deviceDTypes[c.ParamDType]
 	}
 	math, err := files.arch.New(arch.Options{
-		Policy: nn.Policy{Mesh: mesh, DataAxes: []string{meshAxis}, Compute: deviceDTypes[c.ComputeDType]},
+		Policy: nn.Policy{Mesh: mesh, DataAxes: mesh.AxisNames(), Compute: deviceDTypes[c.ComputeDType]},
 		Scan:   c.Scan, Remat: c.Remat, Freeze: c.freezePatterns(), FrozenDType: frozen,
 	})
 	if err != nil {

@@ -135,7 +135,7 @@ func (r *run) openModel(context.Context) (err error) {
 
 // stepConfig is the shape of a step.
 func (r *run) stepConfig() engine.StepConfig {
-	policy := nn.Policy{Mesh: r.rt.Mesh(), DataAxes: []string{meshAxis}}
+	policy := nn.Policy{Mesh: r.rt.Mesh(), DataAxes: r.rt.Mesh().AxisNames()}
 	return engine.StepConfig{Batch: r.globalBatch, SeqLen: r.MaxSeqLen, BatchSpec: policy.BatchSpec(2, 0), MaxGradNorm: r.MaxGradNorm}
 }
 
