@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"weft/engine"
 	"weft/engine/hlo"
@@ -245,4 +247,30 @@ func fusedFLOPs(m *hlo.Module, in *hlo.Instruction) (sum flops, err error) {
 		}
 	}
 	return sum, nil
+}
+
+// Counts is what a program does on one device, without a topology to lay it on.
+type Counts struct {
+	// FLOPs has no useful ones.
+	FLOPs               FLOPs
+	HBMBytes, WireBytes int64
+	Collectives         []Collective
+	// UnknownLoops lists loops whose trip count could not be found; they count once.
+	UnknownLoops []string
+}
+
+// Count counts an optimised program that runs on so many devices, of any platform.
+func Count(m *hlo.Module, devices int) (*Counts, error) {
+	w, err := measure(m, nil, devices)
+	if err != nil {
+		return nil, fmt.Errorf("count the program %s: %w", m.Name, err)
+	}
+	c := &Counts{
+		FLOPs: FLOPs{Executed: w.flops.products, Elementwise: w.flops.elementwise}, HBMBytes: int64(w.hbm.total()),
+		Collectives: w.network.collectives(), UnknownLoops: slices.Sorted(maps.Keys(w.unknownLoops)),
+	}
+	for _, x := range c.Collectives {
+		c.WireBytes += x.Bytes
+	}
+	return c, nil
 }
