@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -206,9 +205,8 @@ func planModel(m *ModelFolder, sub string) ([]planned, error) {
 			name = fmt.Sprintf("model-%05d-of-%05d.safetensors", i+1, len(groups))
 		}
 		tf := &tensorFile{metadata: safetensors.MetadataPT()}
-		slices.SortStableFunc(group, func(a, b *Tensor) int {
-			return cmp.Or(b.DType.Size()-a.DType.Size(), cmp.Compare(a.Name, b.Name))
-		})
+		// Larger elements first keeps every tensor aligned; else the caller's order is the one in which it can give them.
+		slices.SortStableFunc(group, func(a, b *Tensor) int { return b.DType.Size() - a.DType.Size() })
 		for _, t := range group {
 			tf.infos = append(tf.infos, safetensors.Info{Name: t.Name, DType: t.DType, Shape: t.Shape})
 			tf.sources = append(tf.sources, t.source())

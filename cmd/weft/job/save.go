@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"weft/checkpoint"
 	"weft/engine"
@@ -101,7 +102,7 @@ func stateTensors(state *engine.State) []checkpoint.Tensor {
 	return out
 }
 
-// modelFolder describes the Hugging Face folder: the tensors in the order of the source, with its names and dtypes.
+// modelFolder describes the Hugging Face folder: the tensors with the names and dtypes of the source.
 func (s *saver) modelFolder() (*checkpoint.ModelFolder, error) {
 	arrays := map[string]engine.Entry{}
 	for _, e := range s.state.Entries() {
@@ -111,7 +112,7 @@ func (s *saver) modelFolder() (*checkpoint.ModelFolder, error) {
 	}
 	folder := &checkpoint.ModelFolder{Files: s.model.files.files}
 	host := newShardCache()
-	for _, t := range s.model.exported {
+	for _, t := range byParam(s.model.exported) {
 		if s.asItCame(t) {
 			folder.Tensors = append(folder.Tensors, s.untouched(t))
 			continue
@@ -132,6 +133,24 @@ func (s *saver) modelFolder() (*checkpoint.ModelFolder, error) {
 		folder.Tensors = append(folder.Tensors, tensor)
 	}
 	return folder, nil
+}
+
+// byParam orders tensors so that those stacked in one parameter follow each other: the host then holds the shards of one
+// parameter at a time.
+func byParam(tensors []hf.Tensor) []hf.Tensor {
+	first := map[string]int{}
+	place := func(t hf.Tensor) int { return first[t.Name] }
+	for i, t := range tensors {
+		key := t.Name
+		if t.Param != nil {
+			key = "param " + t.Param.Name
+		}
+		if _, seen := first[key]; !seen {
+			first[key] = i
+		}
+		first[t.Name] = first[key]
+	}
+	return slices.SortedStableFunc(slices.Values(tensors), func(a, b hf.Tensor) int { return place(a) - place(b) })
 }
 
 // asItCame tells whether a tensor is to have the bytes of the source: one that the model does not know, or a frozen one
@@ -165,9 +184,8 @@ func pieceOf(t hf.Tensor, shard sharding.Region) (piece sharding.Region, ok bool
 	return piece, t.Index >= shard.Start[0] && t.Index < shard.Start[0]+shard.Size[0]
 }
 
-// shardCache holds the shards of stacked parameters on the host from the first of their tensors that is written to the
-// last, so that each is read from its device once. Files are in the order of the layers, so that is most of a model:
-// this process's shards of it in their device dtype.
+// shardCache holds the shards of a stacked parameter on the host from the first of its tensors that is written to the
+// last, so that each is read from its device once.
 type shardCache struct {
 	held map[shardKey]*heldShard
 }
