@@ -27,16 +27,16 @@ const (
 )
 
 // small is gemma4-tiny with random weights, split wherever a dimension divides.
-func small(t *testing.T, n int, o arch.Options) *gemma.Model {
+func small(t *testing.T, m sharding.Mesh, o arch.Options) *gemma.Model {
 	t.Helper()
-	o.Policy, o.MinShardElements = policy(t, n, dtypes.Float32), 1024
+	o.Policy, o.MinShardElements = policyOn(m, dtypes.Float32), 1024
 	model, err := gemma.New(parse(t, filepath.Join(fixture.Dir(t, "gemma4-tiny"), "config.json")), o)
 	require.NoError(t, err)
 	return model
 }
 
-func fsdpConfig() engine.StepConfig {
-	return engine.StepConfig{Batch: fsdpRows, SeqLen: fsdpSeq, BatchSpec: sharding.Split(2, 0, "fsdp")}
+func fsdpConfig(m sharding.Mesh) engine.StepConfig {
+	return engine.StepConfig{Batch: fsdpRows, SeqLen: fsdpSeq, BatchSpec: sharding.Split(2, 0, m.AxisNames()...)}
 }
 
 // adamw has the learning rate of the published job. A larger one, with random weights, makes the test one of chaos: AdamW
@@ -66,12 +66,13 @@ func fsdpBatch(step int) engine.Batch {
 	return b
 }
 
-// The same global batches give one device's losses on 2, 4 and 16, while parameters and moments are really split.
+// The same global batches give one device's losses on 2, 4 and 16, and on a plane of 2×2, while parameters and moments
+// are really split.
 func TestFSDPEqualsOneDevice(t *testing.T) {
-	run := func(n int) (losses []float64, sizes engine.Sizes) {
-		rt := runtime(t, n)
-		model, opt := small(t, n, arch.Options{Scan: true, Remat: arch.RematFull}), adamw(t)
-		step, err := rt.NewStep(model, opt, fsdpConfig())
+	run := func(m sharding.Mesh) (losses []float64, sizes engine.Sizes) {
+		rt := runtimeOn(t, m)
+		model, opt := small(t, m, arch.Options{Scan: true, Remat: arch.RematFull}), adamw(t)
+		step, err := rt.NewStep(model, opt, fsdpConfig(m))
 		require.NoError(t, err)
 		defer step.Destroy()
 		state, err := rt.NewState(model, opt, func(p engine.Param, r sharding.Region, dst []byte) error { return model.Init(p, r, 5, dst) })
@@ -86,11 +87,13 @@ func TestFSDPEqualsOneDevice(t *testing.T) {
 		}
 		return losses, state.LocalBytes()
 	}
-	one, whole := run(1)
+	one, whole := run(mesh(t, 1))
 	require.Less(t, one[fsdpSteps-1], one[0], "it learns")
-	for _, n := range []int{2, 4, 16} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			losses, sizes := run(n)
+	plane := sharding.Mesh{Name: "mesh", Axes: []sharding.Axis{{Name: "fsdp_y", Size: 2}, {Name: "fsdp_x", Size: 2}}}
+	for _, m := range []sharding.Mesh{mesh(t, 2), mesh(t, 4), mesh(t, 16), plane} {
+		t.Run(m.String(), func(t *testing.T) {
+			n := m.NumDevices()
+			losses, sizes := run(m)
 			require.InDeltaSlice(t, one, losses, 2e-6)
 			t.Logf("bytes a device: parameters %d of %d, moments %d of %d", sizes.Params, whole.Params, sizes.Slots, whole.Slots)
 			// What is left whole on every device is the tensors under 1,024 elements.
@@ -107,7 +110,7 @@ func TestGoldenProgram(t *testing.T) {
 		cfg.Layers = cfg.Layers[3:5]
 		model, err := gemma.New(cfg, arch.Options{Policy: policy(t, 4, dtypes.Float32), MinShardElements: 1024, Scan: true, Remat: arch.RematFull})
 		require.NoError(t, err)
-		low, err := engine.LowerStep(mesh(t, 4), model, adamw(t), fsdpConfig())
+		low, err := engine.LowerStep(mesh(t, 4), model, adamw(t), fsdpConfig(mesh(t, 4)))
 		require.NoError(t, err)
 		return string(low.Text)
 	}
@@ -121,7 +124,7 @@ func TestGoldenCollectives(t *testing.T) {
 	rt := runtime(t, 4)
 	var report strings.Builder
 	for _, v := range []variant{{scan: true, remat: arch.RematFull}, {scan: false, remat: arch.RematNone}} {
-		step, err := rt.NewStep(small(t, 4, arch.Options{Scan: v.scan, Remat: v.remat}), adamw(t), fsdpConfig())
+		step, err := rt.NewStep(small(t, mesh(t, 4), arch.Options{Scan: v.scan, Remat: v.remat}), adamw(t), fsdpConfig(mesh(t, 4)))
 		require.NoError(t, err)
 		format, program, err := step.OptimizedProgram()
 		step.Destroy()

@@ -70,12 +70,17 @@ func (g *reference) dims() []int { return g.tensors["input_ids"].Dims }
 // runtime opens n virtual CPU devices on one axis, without a compile cache.
 func runtime(t *testing.T, n int) *engine.Runtime {
 	t.Helper()
+	return runtimeOn(t, mesh(t, n))
+}
+
+func runtimeOn(t *testing.T, m sharding.Mesh) *engine.Runtime {
+	t.Helper()
 	p := pjrttest.Plugin(t, "cpu")
 	info, err := plugin.Ensure(context.Background(), "cpu", os.Stderr)
 	require.NoError(t, err)
 	rt, err := engine.Open(engine.Options{
-		Plugin: p, PluginID: info.SHA256, Mesh: mesh(t, n), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		ClientOptions: map[string]any{"cpu_device_count": int64(n)},
+		Plugin: p, PluginID: info.SHA256, Mesh: m, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		ClientOptions: map[string]any{"cpu_device_count": int64(m.NumDevices())},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })
@@ -89,7 +94,12 @@ func mesh(t testing.TB, n int) sharding.Mesh {
 }
 
 func policy(t testing.TB, n int, compute dtypes.DType) nn.Policy {
-	return nn.Policy{Mesh: mesh(t, n), DataAxes: []string{"fsdp"}, Compute: compute}
+	return policyOn(mesh(t, n), compute)
+}
+
+// policyOn splits rows and parameters over all axes.
+func policyOn(m sharding.Mesh, compute dtypes.DType) nn.Policy {
+	return nn.Policy{Mesh: m, DataAxes: m.AxisNames(), Compute: compute}
 }
 
 // parse reads a config.json.

@@ -25,9 +25,9 @@ module @train_step attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas 
       %arg21: tensor<2x48x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"fsdp"}]>, tf.aliasing_output = 21 : i32}, // "layers.0-1:1.self_attn.v_proj"
       %arg22: tensor<2x48x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"fsdp"}]>, tf.aliasing_output = 22 : i32}, // "layers.0-1:1.self_attn.v_proj/exp_avg"
       %arg23: tensor<2x48x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"fsdp"}]>, tf.aliasing_output = 23 : i32}, // "layers.0-1:1.self_attn.v_proj/exp_avg_sq"
-      %arg24: tensor<2x64x96xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"fsdp"}]>, tf.aliasing_output = 24 : i32}, // "layers.0-1:1.self_attn.o_proj"
-      %arg25: tensor<2x64x96xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"fsdp"}]>, tf.aliasing_output = 25 : i32}, // "layers.0-1:1.self_attn.o_proj/exp_avg"
-      %arg26: tensor<2x64x96xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"fsdp"}]>, tf.aliasing_output = 26 : i32}, // "layers.0-1:1.self_attn.o_proj/exp_avg_sq"
+      %arg24: tensor<2x64x96xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"fsdp"}, {}]>, tf.aliasing_output = 24 : i32}, // "layers.0-1:1.self_attn.o_proj"
+      %arg25: tensor<2x64x96xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"fsdp"}, {}]>, tf.aliasing_output = 25 : i32}, // "layers.0-1:1.self_attn.o_proj/exp_avg"
+      %arg26: tensor<2x64x96xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"fsdp"}, {}]>, tf.aliasing_output = 26 : i32}, // "layers.0-1:1.self_attn.o_proj/exp_avg_sq"
       %arg27: tensor<2x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>, tf.aliasing_output = 27 : i32}, // "layers.0-1:1.post_attention_layernorm"
       %arg28: tensor<2x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>, tf.aliasing_output = 28 : i32}, // "layers.0-1:1.post_attention_layernorm/exp_avg"
       %arg29: tensor<2x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>, tf.aliasing_output = 29 : i32}, // "layers.0-1:1.post_attention_layernorm/exp_avg_sq"
@@ -75,9 +75,9 @@ module @train_step attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas 
       tensor<2x48x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"fsdp"}]>},
       tensor<2x48x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"fsdp"}]>},
       tensor<2x48x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"fsdp"}]>},
-      tensor<2x64x96xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"fsdp"}]>},
-      tensor<2x64x96xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"fsdp"}]>},
-      tensor<2x64x96xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"fsdp"}]>},
+      tensor<2x64x96xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"fsdp"}, {}]>},
+      tensor<2x64x96xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"fsdp"}, {}]>},
+      tensor<2x64x96xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"fsdp"}, {}]>},
       tensor<2x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>},
       tensor<2x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>},
       tensor<2x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>},
@@ -150,7 +150,7 @@ module @train_step attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas 
       %63 = sdy.sharding_constraint %62 <@mesh, [{}, {"fsdp"}]> : tensor<48x64xf32>
       %64 = stablehlo.dynamic_slice %36, %27, %48, %48, sizes = [1, 64, 96] : (tensor<2x64x96xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x64x96xf32>
       %65 = stablehlo.reshape %64 : (tensor<1x64x96xf32>) -> tensor<64x96xf32>
-      %66 = sdy.sharding_constraint %65 <@mesh, [{}, {"fsdp"}]> : tensor<64x96xf32>
+      %66 = sdy.sharding_constraint %65 <@mesh, [{"fsdp"}, {}]> : tensor<64x96xf32>
       %67 = stablehlo.dynamic_slice %37, %27, %48, sizes = [1, 64] : (tensor<2x64xf32>, tensor<i32>, tensor<i32>) -> tensor<1x64xf32>
       %68 = stablehlo.reshape %67 : (tensor<1x64xf32>) -> tensor<64xf32>
       %69 = stablehlo.dynamic_slice %38, %27, %48, sizes = [1, 64] : (tensor<2x64xf32>, tensor<i32>, tensor<i32>) -> tensor<1x64xf32>
@@ -299,7 +299,7 @@ module @train_step attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas 
       %212 = stablehlo.dot_general %211, %151, batching_dims = [0, 1] x [0, 2], contracting_dims = [4] x [1], precision = [HIGHEST, HIGHEST] : (tensor<16x2x32x2x32xf32>, tensor<16x32x2x24xf32>) -> tensor<16x2x32x2x24xf32>
       %213 = stablehlo.transpose %212, dims = [0, 2, 1, 3, 4] : (tensor<16x2x32x2x24xf32>) -> tensor<16x32x2x2x24xf32>
       %214 = stablehlo.reshape %213 : (tensor<16x32x2x2x24xf32>) -> tensor<16x32x96xf32>
-      %215 = sdy.sharding_constraint %66 <@mesh, [{}, {"fsdp"}]> : tensor<64x96xf32>
+      %215 = sdy.sharding_constraint %66 <@mesh, [{"fsdp"}, {}]> : tensor<64x96xf32>
       %216 = sdy.sharding_constraint %215 <@mesh, [{}, {}]> : tensor<64x96xf32>
       %217 = stablehlo.dot_general %214, %216, contracting_dims = [2] x [1], precision = [HIGHEST, HIGHEST] : (tensor<16x32x96xf32>, tensor<64x96xf32>) -> tensor<16x32x64xf32>
       %218 = stablehlo.multiply %217, %217 : tensor<16x32x64xf32>
@@ -506,7 +506,7 @@ module @train_step attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas 
     %416 = sdy.sharding_constraint %415 <@mesh, [{}, {}, {"fsdp"}]> : tensor<2x48x64xf32>
     %417 = stablehlo.constant dense<0.0> : tensor<f32>
     %418 = stablehlo.broadcast_in_dim %417, dims = [] : (tensor<f32>) -> tensor<2x64x96xf32>
-    %419 = sdy.sharding_constraint %418 <@mesh, [{}, {}, {"fsdp"}]> : tensor<2x64x96xf32>
+    %419 = sdy.sharding_constraint %418 <@mesh, [{}, {"fsdp"}, {}]> : tensor<2x64x96xf32>
     %420 = stablehlo.constant dense<0.0> : tensor<f32>
     %421 = stablehlo.broadcast_in_dim %420, dims = [] : (tensor<f32>) -> tensor<2x64xf32>
     %422 = stablehlo.constant dense<0.0> : tensor<f32>
@@ -548,7 +548,7 @@ module @train_step attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas 
       %487 = sdy.sharding_constraint %486 <@mesh, [{}, {"fsdp"}]> : tensor<48x64xf32>
       %488 = stablehlo.dynamic_slice %457, %472, %470, %470, sizes = [1, 64, 96] : (tensor<2x64x96xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x64x96xf32>
       %489 = stablehlo.reshape %488 : (tensor<1x64x96xf32>) -> tensor<64x96xf32>
-      %490 = sdy.sharding_constraint %489 <@mesh, [{}, {"fsdp"}]> : tensor<64x96xf32>
+      %490 = sdy.sharding_constraint %489 <@mesh, [{"fsdp"}, {}]> : tensor<64x96xf32>
       %491 = stablehlo.dynamic_slice %458, %472, %470, sizes = [1, 64] : (tensor<2x64xf32>, tensor<i32>, tensor<i32>) -> tensor<1x64xf32>
       %492 = stablehlo.reshape %491 : (tensor<1x64xf32>) -> tensor<64xf32>
       %493 = stablehlo.dynamic_slice %459, %472, %470, sizes = [1, 64] : (tensor<2x64xf32>, tensor<i32>, tensor<i32>) -> tensor<1x64xf32>
@@ -701,7 +701,7 @@ module @train_step attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas 
       %640 = stablehlo.dot_general %639, %579, batching_dims = [0, 1] x [0, 2], contracting_dims = [4] x [1], precision = [HIGHEST, HIGHEST] : (tensor<16x2x32x2x32xf32>, tensor<16x32x2x24xf32>) -> tensor<16x2x32x2x24xf32>
       %641 = stablehlo.transpose %640, dims = [0, 2, 1, 3, 4] : (tensor<16x2x32x2x24xf32>) -> tensor<16x32x2x2x24xf32>
       %642 = stablehlo.reshape %641 : (tensor<16x32x2x2x24xf32>) -> tensor<16x32x96xf32>
-      %643 = sdy.sharding_constraint %521#10 <@mesh, [{}, {"fsdp"}]> : tensor<64x96xf32>
+      %643 = sdy.sharding_constraint %521#10 <@mesh, [{"fsdp"}, {}]> : tensor<64x96xf32>
       %644 = sdy.sharding_constraint %643 <@mesh, [{}, {}]> : tensor<64x96xf32>
       %645 = stablehlo.dot_general %642, %644, contracting_dims = [2] x [1], precision = [HIGHEST, HIGHEST] : (tensor<16x32x96xf32>, tensor<64x96xf32>) -> tensor<16x32x64xf32>
       %646 = stablehlo.multiply %645, %645 : tensor<16x32x64xf32>
@@ -921,14 +921,14 @@ module @train_step attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas 
       %857 = stablehlo.add %838, %855 : tensor<16x32x64xf32>
       %858 = stablehlo.add %857, %856 : tensor<16x32x64xf32>
       %859 = stablehlo.dot_general %858, %644, contracting_dims = [2] x [0], precision = [HIGHEST, HIGHEST] : (tensor<16x32x64xf32>, tensor<64x96xf32>) -> tensor<16x32x96xf32>
-      %860 = sdy.manual_computation(%858, %642) in_shardings=[<@mesh, [{"fsdp"}, {}, {}]>, <@mesh, [{"fsdp"}, {}, {}]>] out_shardings=[<@mesh, [{}, {"fsdp"}]>] manual_axes={"fsdp"} (%861: tensor<4x32x64xf32>, %862: tensor<4x32x96xf32>) {
+      %860 = sdy.manual_computation(%858, %642) in_shardings=[<@mesh, [{"fsdp"}, {}, {}]>, <@mesh, [{"fsdp"}, {}, {}]>] out_shardings=[<@mesh, [{"fsdp"}, {}]>] manual_axes={"fsdp"} (%861: tensor<4x32x64xf32>, %862: tensor<4x32x96xf32>) {
         %863 = stablehlo.dot_general %861, %862, contracting_dims = [0, 1] x [0, 1], precision = [HIGHEST, HIGHEST] : (tensor<4x32x64xf32>, tensor<4x32x96xf32>) -> tensor<64x96xf32>
-        %864 = "stablehlo.reduce_scatter"(%863) <{channel_handle = #stablehlo.channel_handle<handle = 5, type = 1>, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, use_global_device_ids, scatter_dimension = 1 : i64}> ({
+        %864 = "stablehlo.reduce_scatter"(%863) <{channel_handle = #stablehlo.channel_handle<handle = 5, type = 1>, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, use_global_device_ids, scatter_dimension = 0 : i64}> ({
         ^bb0(%865: tensor<f32>, %866: tensor<f32>):
           %867 = stablehlo.add %865, %866 : tensor<f32>
           stablehlo.return %867 : tensor<f32>
-        }) : (tensor<64x96xf32>) -> tensor<64x24xf32>
-        sdy.return %864 : tensor<64x24xf32>
+        }) : (tensor<64x96xf32>) -> tensor<16x96xf32>
+        sdy.return %864 : tensor<16x96xf32>
       } : (tensor<16x32x64xf32>, tensor<16x32x96xf32>) -> tensor<64x96xf32>
       %868 = stablehlo.reshape %571 : (tensor<16x32x4x24xf32>) -> tensor<16x32x2x2x24xf32>
       %869 = stablehlo.dot_general %868, %609, batching_dims = [0, 2] x [0, 2], contracting_dims = [4] x [3], precision = [HIGHEST, HIGHEST] : (tensor<16x32x2x2x24xf32>, tensor<16x32x2x24xf32>) -> tensor<16x2x32x2x32xf32>
@@ -1153,10 +1153,10 @@ module @train_step attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas 
       %1085 = stablehlo.reshape %1084 : (tensor<48x64xf32>) -> tensor<1x48x64xf32>
       %1086 = stablehlo.dynamic_update_slice %443, %1085, %472, %470, %470 : (tensor<2x48x64xf32>, tensor<1x48x64xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<2x48x64xf32>
       %1087 = sdy.sharding_constraint %1086 <@mesh, [{}, {}, {"fsdp"}]> : tensor<2x48x64xf32>
-      %1088 = sdy.sharding_constraint %860 <@mesh, [{}, {"fsdp"}]> : tensor<64x96xf32>
+      %1088 = sdy.sharding_constraint %860 <@mesh, [{"fsdp"}, {}]> : tensor<64x96xf32>
       %1089 = stablehlo.reshape %1088 : (tensor<64x96xf32>) -> tensor<1x64x96xf32>
       %1090 = stablehlo.dynamic_update_slice %444, %1089, %472, %470, %470 : (tensor<2x64x96xf32>, tensor<1x64x96xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<2x64x96xf32>
-      %1091 = sdy.sharding_constraint %1090 <@mesh, [{}, {}, {"fsdp"}]> : tensor<2x64x96xf32>
+      %1091 = sdy.sharding_constraint %1090 <@mesh, [{}, {"fsdp"}, {}]> : tensor<2x64x96xf32>
       %1092 = stablehlo.reshape %836 : (tensor<64xf32>) -> tensor<1x64xf32>
       %1093 = stablehlo.dynamic_update_slice %445, %1092, %472, %470 : (tensor<2x64xf32>, tensor<1x64xf32>, tensor<i32>, tensor<i32>) -> tensor<2x64xf32>
       %1094 = stablehlo.reshape %807 : (tensor<64xf32>) -> tensor<1x64xf32>
