@@ -40,13 +40,13 @@ func meshDevices(all []*pjrt.DeviceDescription, n int) []*pjrt.DeviceDescription
 	return out
 }
 
-// standing is a device and where it stands in its slice.
+// standing is a device and where it stands: its slice, where there are several, and the chip and core in it.
 type standing struct {
 	id   int
 	kind string
 	// placed tells whether the device says where it stands.
-	placed        bool
-	z, y, x, core int64
+	placed               bool
+	slice, z, y, x, core int64
 }
 
 func standings(devices []*pjrt.DeviceDescription) []standing {
@@ -56,13 +56,14 @@ func standings(devices []*pjrt.DeviceDescription) []standing {
 		if c, ok := d.Attributes()["coords"].([]int64); ok && len(c) == 3 {
 			out[i].placed, out[i].z, out[i].y, out[i].x = true, c[2], c[1], c[0]
 			out[i].core, _ = d.Attributes()["core_on_chip"].(int64)
+			out[i].slice, _ = d.Attributes()["slice_index"].(int64)
 		}
 	}
 	return out
 }
 
-// meshOrder returns the indices of the n devices with the smallest ids, ordered by where they stand: z, y, x, then the
-// core on a chip. Devices that do not say where they stand keep the order of their ids.
+// meshOrder returns the indices of the n devices with the smallest ids, ordered by where they stand: slice by slice,
+// z, y, x, then the core on a chip. Devices that do not say where they stand keep the order of their ids.
 func meshOrder(all []standing, n int) []int {
 	order := make([]int, len(all))
 	for i := range order {
@@ -72,7 +73,7 @@ func meshOrder(all []standing, n int) []int {
 	order = order[:min(n, len(order))]
 	slices.SortStableFunc(order, func(i, j int) int {
 		a, b := all[i], all[j]
-		return cmp.Or(cmp.Compare(a.z, b.z), cmp.Compare(a.y, b.y), cmp.Compare(a.x, b.x), cmp.Compare(a.core, b.core))
+		return cmp.Or(cmp.Compare(a.slice, b.slice), cmp.Compare(a.z, b.z), cmp.Compare(a.y, b.y), cmp.Compare(a.x, b.x), cmp.Compare(a.core, b.core))
 	})
 	return order
 }

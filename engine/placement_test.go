@@ -59,4 +59,6 @@ func TestMeshOrderIsByPlace(t *testing.T) {
 		{id: 0, placed: true}, {id: 1, placed: true, y: 1}, {id: 2, placed: true, x: 1}, {id: 3, placed: true, x: 1, y: 1},
 	}
 	require.Equal(t, []int{0, 2, 1, 3}, meshOrder(devices, 4))
+	devices[2].slice, devices[0].slice = 0, 1
+	require.Equal(t, []int{2, 1, 3, 0}, meshOrder(devices, 4), "slice by slice")
 }

@@ -64,3 +64,23 @@ func TestCommunicationForms(t *testing.T) {
 	require.Len(t, got, 9, "the done halves do not count")
 	require.Equal(t, "Ring/ND", got["sync"].Algorithm)
 }
+
+// A TPU with sparse cores gathers on them: an asynchronous custom call of a computation, whose operands come with an
+// update.
+func TestCommunicationOnSparseCores(t *testing.T) {
+	p := Op(1, "p", "parameter", F32(4, 8))
+	inner := Func(42, "called", p, Op(2, "gathered", "all-gather", F32(16, 8), 1))
+	wrapped := Func(41, "wrapped", p, Op(2, "call", "custom-call", F32(16, 8), 1).Calls(42))
+	region := Func(43, "compare", Op(1, "less", "compare", Pred))
+	entry := Func(10, "main", p, Op(2, "start", "async-start", Tuple(Tuple(), Tuple(), S32)).Calls(41),
+		Op(3, "update", "async-update", Tuple(Tuple(F32(4, 8)), F32(16, 8), S32), 2, 1), Op(4, "done", "async-done", F32(16, 8), 3),
+		Op(5, "top", "custom-call", F32(4), 1).Calls(43))
+	m := parse(t, Program(10, inner, wrapped, region, entry))
+	got := communications(t, m)
+	require.Len(t, got, 1)
+	require.Equal(t, AllGather, got["gathered"].Kind)
+	require.True(t, got["gathered"].Async)
+	visited := map[string]bool{}
+	require.NoError(t, m.Walk(func(s Site) error { visited[s.Instruction.Name] = true; return nil }))
+	require.False(t, visited["less"], "a function of single elements")
+}

@@ -65,9 +65,12 @@ func (w *walker) called(s Site, depth int) error {
 	switch in.Opcode {
 	case "fusion":
 		s.Fused = true
-	case "call", "async-start":
-		if in.Opcode == "async-start" {
-			s.Async = in
+	case "call":
+	case "async-start":
+		s.Async = in
+	case "custom-call":
+		if !w.module.Wraps(in) {
+			return nil
 		}
 	case "conditional":
 		s.Branch = in
@@ -77,6 +80,16 @@ func (w *walker) called(s Site, depth int) error {
 		return nil
 	}
 	return w.all(s, in.Calls, depth)
+}
+
+// Wraps tells whether a custom call does nothing but run a computation, elsewhere on the chip perhaps: a TPU's compiler
+// gives collectives and lookups to the sparse cores in this form. Others call functions of single elements.
+func (m *Module) Wraps(in *Instruction) bool {
+	if in.Opcode != "custom-call" || len(in.Calls) != 1 {
+		return false
+	}
+	callee := m.byID[in.Calls[0]]
+	return callee != nil && callee.Root() != nil && callee.Root().Shape.String() == in.Shape.String()
 }
 
 func (w *walker) all(s Site, ids []int64, depth int) error {

@@ -221,19 +221,25 @@ func (l *liveness) value(c *hlo.Computation, in *hlo.Instruction, at int, values
 		if len(reuse) > 1 {
 			fill(reuse[1:2], operand(0))
 		}
-	case "copy-done", "all-gather-done", "all-reduce-done", "collective-permute-done", "async-done", "async-update":
+	case "copy-done", "all-gather-done", "all-reduce-done", "collective-permute-done", "async-done":
 		return started(c, in, operand(0), len(arrays))
-	case "all-gather-start", "collective-permute-start", "async-start":
-		for i := range in.Operands {
-			fill(reuse[min(i, len(reuse)):], operand(i))
+	case "async-update": // the operands, which its start lacked, and the results
+		if len(in.Operands) == 1 {
+			return started(c, in, operand(0), len(arrays))
 		}
-		if n := len(in.Operands); in.Opcode == "async-start" && n < len(reuse) {
-			clear(reuse[n:])
+		at := 0
+		for i := range in.Operands[1:] {
+			at += fill(reuse[at:], operand(i+1))
+		}
+	case "all-gather-start", "collective-permute-start", "async-start":
+		at := 0
+		for i := range in.Operands {
+			at += fill(reuse[at:], operand(i))
 		}
 	case "fusion":
 		l.inPlace(in, values, reuse)
 	}
-	moved := l.moves(in) && len(in.Operands) > 0 && fromArgument(in, values)
+	moved := l.moves(in) && fromArgument(in, values)
 	out := make([]leaf, len(arrays))
 	for i, a := range arrays {
 		out[i].argument = moved
@@ -248,10 +254,13 @@ func (l *liveness) value(c *hlo.Computation, in *hlo.Instruction, at int, values
 	return out
 }
 
-func fill(to []*leaf, from []leaf) {
-	for i := range min(len(to), len(from)) {
+// fill makes the first arrays of a result other names of the leaves, and returns how many.
+func fill(to []*leaf, from []leaf) int {
+	n := min(len(to), len(from))
+	for i := range n {
 		to[i] = &from[i]
 	}
+	return n
 }
 
 // element takes the leaves of one element of a tuple.
@@ -340,15 +349,22 @@ func (l *liveness) moves(in *hlo.Instruction) bool {
 	})
 }
 
-// fromArgument tells whether the first operand comes from an argument.
+// fromArgument tells whether the first operand, of an update after its start the second, comes from an argument.
 func fromArgument(in *hlo.Instruction, values map[int64][]leaf) bool {
-	v := values[in.Operands[0]]
+	i := 0
+	if in.Opcode == "async-update" {
+		i = 1
+	}
+	if i >= len(in.Operands) {
+		return false
+	}
+	v := values[in.Operands[i]]
 	return len(v) > 0 && v[0].argument
 }
 
 // classify says what a new buffer holds.
 func (l *liveness) classify(c *hlo.Computation, in *hlo.Instruction, a hlo.Shape, values map[int64][]leaf) class {
-	if l.gathers(c, in) && len(in.Operands) > 0 && fromArgument(in, values) && !strings.HasPrefix(a.DType, "s") {
+	if l.gathers(c, in) && fromArgument(in, values) && !strings.HasPrefix(a.DType, "s") {
 		return gathered
 	}
 	if l.gradients[a.String()] {
@@ -362,7 +378,14 @@ func (l *liveness) gathers(c *hlo.Computation, in *hlo.Instruction) bool {
 	if x := c.Communication(in); x != nil {
 		return x.Kind == hlo.AllGather
 	}
-	if in.Opcode != "fusion" && in.Opcode != "async-start" {
+	switch in.Opcode {
+	case "async-update":
+		if start := c.Operand(in, 0); start != nil && start.Opcode == "async-start" {
+			return l.gathers(c, start)
+		}
+		return false
+	case "fusion", "async-start", "custom-call":
+	default:
 		return false
 	}
 	for _, id := range in.Calls {

@@ -30,7 +30,7 @@ var free = []string{
 //   - and a dynamic-update-slice or scatter, alone or in a fusion, is done in place: it reads and writes what it changes;
 //   - nothing that lies in another memory, such as a TPU's vector memory, counts.
 func trafficOf(m *hlo.Module, c *hlo.Computation, in *hlo.Instruction) bytes {
-	if slices.Contains(free, in.Opcode) || in.Opcode == "custom-call" && len(in.Operands) == 0 {
+	if slices.Contains(free, in.Opcode) || in.Opcode == "custom-call" && (len(in.Operands) == 0 || m.Wraps(in)) {
 		return bytes{}
 	}
 	if in.Opcode == "fusion" && len(in.Calls) == 1 {
