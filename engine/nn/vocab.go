@@ -29,7 +29,8 @@ func (p Policy) Embed(ids, table *Node, spec sharding.Spec) *Node {
 	}
 	bwd := func(in, _, ct []*Node) []*Node {
 		table := in[1]
-		dy := ConvertDType(p.constrain(ct[0], p.lookupSpec(spec)), dtypes.Float32)
+		// Split by rows first: else it is the value that dy was rounded from that gets sent, in float32.
+		dy := ConvertDType(p.constrain(p.Batch(ct[0]), p.lookupSpec(spec)), dtypes.Float32)
 		zero := p.constrain(Zeros(table.Graph(), shapes.Make(dtypes.Float32, table.Shape().Dimensions...)), spec)
 		grad := ScatterSum(zero, InsertAxes(p.lookupIDs(in[0], spec), -1), dy, false, false)
 		return []*Node{nil, ConvertDType(p.constrain(grad, spec), table.DType())}
@@ -74,7 +75,8 @@ func (h head) operands(x, table *Node) (*Node, *Node) {
 	if !h.parallel() {
 		return h.Batch(x), h.Weight(table, h.spec)
 	}
-	return h.constrain(x, sharding.Split(3, 0, h.rows()...)), h.constrain(ConvertDType(table, h.Compute), h.spec)
+	// Split by rows first: else it is the value that x was rounded from that gets sent, in float32.
+	return h.constrain(h.Batch(x), sharding.Split(3, 0, h.rows()...)), h.constrain(ConvertDType(table, h.Compute), h.spec)
 }
 
 // logits returns float32 [B, T, V], capped.

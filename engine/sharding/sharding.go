@@ -275,27 +275,21 @@ func (s Spec) Owners(m Mesh, dims []int) []int {
 	return owners
 }
 
-// A TPU keeps arrays in tiles of 128 elements of the last dimension and 8 (float32) or 16 (bfloat16) of the one before.
-const (
-	tileLanes = 128
-	tileRows  = 16
-)
-
 // LargestDivisible is FSDP's choice for one tensor: the Spec that splits over the axes, major first, its largest
 // dimension that the product of their sizes divides (the first of equals), or Replicated when the tensor has fewer than
-// minElements elements, none divides, or the mesh lacks an axis. A dimension whose parts are whole tiles goes before one
-// whose parts are not: libtpu makes an all-reduce of the whole gradient of a reduce-scatter into parts of tiles.
+// minElements elements, none divides, or the mesh lacks an axis. A dimension whose parts are whole tiles of a TPU goes
+// before one whose parts are not: libtpu makes an all-reduce of the whole gradient of a reduce-scatter into parts of tiles.
 func LargestDivisible(m Mesh, axes []string, dims []int, minElements int) Spec {
-	n, best, bestWhole := 1, -1, false
+	n, best, bestTiling := 1, -1, 0
 	parts := m.Parts(axes...)
 	for d, v := range dims {
 		n *= v
 		if parts == 0 || v%parts != 0 {
 			continue
 		}
-		whole := wholeTiles(v/parts, d == len(dims)-1)
-		if best < 0 || whole && !bestWhole || whole == bestWhole && v > dims[best] {
-			best, bestWhole = d, whole
+		t := tiling(v/parts, d == len(dims)-1)
+		if best < 0 || t > bestTiling || t == bestTiling && v > dims[best] {
+			best, bestTiling = d, t
 		}
 	}
 	if best < 0 || n < minElements || parts <= 1 {
@@ -304,9 +298,14 @@ func LargestDivisible(m Mesh, axes []string, dims []int, minElements int) Spec {
 	return Split(len(dims), best, axes...)
 }
 
-func wholeTiles(size int, last bool) bool {
-	if last {
-		return size%tileLanes == 0
+// tiling is 2 for a size that is whole tiles in float32 and bfloat16, 1 in float32 only, else 0. A TPU's tile is 128
+// elements of the last dimension by 8 (float32) or 16 (bfloat16) of another.
+func tiling(size int, last bool) int {
+	switch {
+	case last && size%128 == 0, !last && size%16 == 0:
+		return 2
+	case !last && size%8 == 0:
+		return 1
 	}
-	return size%tileRows == 0
+	return 0
 }

@@ -23,6 +23,8 @@ func TestLargestDivisible(t *testing.T) {
 		{[]string{"fsdp"}, []int{64, 512}, "[-, fsdp]"},
 		{[]string{"fsdp"}, []int{64, 256}, "[fsdp, -]"}, // 64 columns are half a tile
 		{[]string{"fsdp"}, []int{48, 256}, "[-, fsdp]"}, // 12 rows too
+		{[]string{"fsdp"}, []int{32, 256}, "[fsdp, -]"}, // 8 rows are a whole one in float32
+		{[]string{"fsdp"}, []int{32, 512}, "[-, fsdp]"},
 		{[]string{"fsdp"}, []int{256, 64}, "[fsdp, -]"},
 		{[]string{"fsdp"}, []int{256, 256}, "[fsdp, -]"},
 		{[]string{"fsdp"}, []int{255, 64}, "[-, fsdp]"},
