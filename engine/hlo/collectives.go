@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -42,6 +43,9 @@ type Communication struct {
 	Computation *Computation
 	// Operand and Result are the data on one device before and after, without handles and context.
 	Operand, Result Shape
+	// Slices is the number of slices that it joins over the data center network, 0 within a slice. Each device exchanges
+	// with those that stand where it does in the other slices.
+	Slices int
 	// Async tells that other instructions may run while the data travels.
 	Async bool
 	// Algorithm is the compiler's own name of how it is done, "" when it does not say.
@@ -64,6 +68,9 @@ func plainKind(opcode string) (kind string, async bool) {
 // Communication returns what an instruction of a computation itself communicates: nil for most. The contents of
 // fusions, calls and asynchronous wrappers are instructions of other computations.
 func (c *Computation) Communication(in *Instruction) *Communication {
+	if in.Opcode == "send" {
+		return c.betweenSlices(in)
+	}
 	kind, async := plainKind(in.Opcode)
 	if kind == "" {
 		return nil
@@ -77,6 +84,38 @@ func (c *Computation) Communication(in *Instruction) *Communication {
 		if slice := c.keptSlice(in); slice != nil {
 			x.Kind, x.Result = ReduceScatter, slice.Shape
 		}
+	}
+	return x
+}
+
+// transferTypes are the kinds by the names that the runtime of several slices has for them.
+var transferTypes = map[string]string{
+	"ALL_GATHER": AllGather, "ALL_REDUCE": AllReduce, "REDUCE_SCATTER": ReduceScatter, "ALL_TO_ALL": AllToAll, "ONE_TO_ONE": Permute,
+}
+
+var targetSlices = regexp.MustCompile(`^\{([^}]*)\}x`)
+
+// betweenSlices reads what a send hands to the runtime of several slices, nil for any other send. A device sends its own
+// part; what it receives is the result of a recv.
+func (c *Computation) betweenSlices(in *Instruction) *Communication {
+	kind := transferTypes[in.Attributes["_xla_megascale_transfer_type"]]
+	operand := c.Operand(in, 0)
+	if kind == "" || operand == nil {
+		return nil
+	}
+	x := &Communication{Kind: kind, Instruction: in, Computation: c, Operand: operand.Shape, Result: operand.Shape, Async: true, Slices: 2}
+	if list := targetSlices.FindStringSubmatch(in.Attributes["_xla_megascale_target"]); list != nil {
+		x.Slices = strings.Count(list[1], ",") + 1
+		if first, last, ok := strings.Cut(list[1], ":"); ok && x.Slices == 1 { // a range
+			a, err1 := strconv.Atoi(first)
+			b, err2 := strconv.Atoi(last)
+			if err1 == nil && err2 == nil && b > a && b-a < maxDevices {
+				x.Slices = b - a + 1
+			}
+		}
+	}
+	if kind == AllGather {
+		x.Result.Dims = append([]int64{int64(x.Slices)}, operand.Shape.Dims...)
 	}
 	return x
 }

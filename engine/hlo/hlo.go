@@ -6,10 +6,7 @@
 // Field numbers: xla/service/hlo.proto and xla/xla_data.proto of openxla/xla.
 package hlo
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Module is a compiled program.
 type Module struct {
@@ -173,9 +170,4 @@ type ConvolutionDimensions struct {
 type WindowDimension struct {
 	Size, Stride, PadLow, PadHigh, WindowDilation, BaseDilation int64
 	Reversal                                                    bool
-}
-
-// String prints an instruction on one line, as a help for reading: name, shape, opcode, operands' ids.
-func (in *Instruction) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%s = %s %s %s", in.Name, in.Shape, in.Opcode, in.OpName))
 }

@@ -59,11 +59,6 @@ func TestShapes(t *testing.T) {
 	require.EqualValues(t, 7*4+2+4, s.BytesIn(0))
 	require.Equal(t, []int64{0, 1}, s.Tuple[0].MinorToMajor)
 	require.Len(t, s.Arrays(), 4)
-	inner, ok := s.Index([]int64{1, 0})
-	require.True(t, ok)
-	require.EqualValues(t, 7, inner.Elements())
-	_, ok = s.Index([]int64{1, 1})
-	require.False(t, ok)
 	huge := Shape{DType: "f32", Dims: []int64{math.MaxInt64, 4}}
 	require.EqualValues(t, math.MaxInt64/8+1, huge.Bytes(), "saturates")
 	require.Zero(t, Shape{DType: "f32", Dims: []int64{-3, -5}}.Bytes())

@@ -67,17 +67,6 @@ func (s Shape) Arrays() []Shape {
 	return out
 }
 
-// Index returns the part of a tuple at an index, nested where tuples are; an empty index is the shape itself.
-func (s Shape) Index(index []int64) (Shape, bool) {
-	for _, i := range index {
-		if i < 0 || i >= int64(len(s.Tuple)) {
-			return Shape{}, false
-		}
-		s = s.Tuple[i]
-	}
-	return s, true
-}
-
 // String prints the shape as XLA does, without layouts: bf16[4,128], or (f32[], f32[8]).
 func (s Shape) String() string {
 	var parts []string

@@ -48,9 +48,12 @@ func newExchange(x *hlo.Communication, times int64, async bool, devices int) exc
 	e := exchange{Communication: x, times: times, async: async}
 	in := x.Instruction
 	n := 2 // a permute is between two
-	if x.Kind == hlo.Permute {
+	switch {
+	case x.Slices > 0:
+		n = x.Slices
+	case x.Kind == hlo.Permute:
 		e.pairs = in.Pairs
-	} else {
+	default:
 		e.group = longest(in.Groups, devices)
 		n = len(e.group)
 	}
@@ -106,6 +109,9 @@ func onWire(kind string, b int64, n int) int64 {
 
 // traffic lays the communication on the links of a topology.
 func (e exchange) traffic(t tpu.Topology) (tpu.Traffic, error) {
+	if e.Slices > 0 {
+		return tpu.Traffic{DCN: float64(t.Chip.DevicesPerChip) * float64(onWire(e.Kind, e.whole().Bytes(), e.Slices))}, nil
+	}
 	b := float64(e.whole().Bytes())
 	switch e.Kind {
 	case hlo.Permute:

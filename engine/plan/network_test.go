@@ -81,3 +81,28 @@ func TestTimesOnLinks(t *testing.T) {
 	_, err = measure(parse(t, Program(1, Func(1, "main", Param(1, 0, F32(4)), Op(2, "ag", "all-gather", F32(8), 1).Sub(49, Msg{}.Ints(1, 0, 77))))), &top, 16)
 	require.ErrorContains(t, err, "all-gather ag: device 77 is not one of the 16 of v6e:4x4")
 }
+
+// Between slices a TPU's program sends to the runtime, which says what it does with it.
+func TestTransfersBetweenSlices(t *testing.T) {
+	top, err := tpu.Parse("v6e:4x4")
+	require.NoError(t, err)
+	top, err = top.WithSlices(2)
+	require.NoError(t, err)
+	attribute := func(k, v string) Msg { return Msg{}.Sub(1, Msg{}.Str(1, k).Str(2, v)) }
+	send := func(id int64, kind string) Msg {
+		both := string(attribute("_xla_megascale_transfer_type", kind)) + string(attribute("_xla_megascale_target", "{1,2}x{0:15}"))
+		return Op(id, "send", "send", Tuple(F32(256), S32), 1).Str(68, both)
+	}
+	m := parse(t, Program(1, Func(1, "main", Param(1, 0, F32(256)), send(2, "ALL_GATHER"), send(3, "ALL_REDUCE"),
+		Op(4, "other", "send", Tuple(F32(256), S32), 1))))
+	w, err := measure(m, &top, 32)
+	require.NoError(t, err)
+	require.Equal(t, []Collective{
+		{Kind: hlo.AllGather, DType: "f32", Count: 1, Bytes: 1024, Async: true, PayloadBytes: 2048, GroupSize: 2, Axes: "slice"},
+		{Kind: hlo.AllReduce, DType: "f32", Count: 1, Bytes: 1024, Async: true, PayloadBytes: 1024, GroupSize: 2, Axes: "slice"},
+	}, w.network.collectives())
+	r := w.roofline(top)
+	require.InDelta(t, 2048/12.5e9, r.DCNS, 1e-12)
+	require.Zero(t, r.ICIS)
+	require.Equal(t, "dcn", r.Bound)
+}
