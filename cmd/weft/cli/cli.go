@@ -31,6 +31,7 @@ const (
 // commands is the root of the command line.
 type commands struct {
 	Finetune finetuneCmd `cmd:"" help:"Fine-tune a model: full parameters, FSDP over the devices, AdamW, a checkpoint an epoch."`
+	Plan     planCmd     `cmd:"" help:"Compile the training step for a TPU slice without one: memory, communication, speed, and what fits."`
 	Tokenize tokenizeCmd `cmd:"" help:"Turn lines of JSON strings into token ids, or ids into text."`
 	Plugin   pluginCmd   `cmd:"" help:"Install, list or verify PJRT plugins (the device backends)."`
 	Bench    benchCmd    `cmd:"" help:"Measure parts of weft."`

@@ -22,6 +22,7 @@ var groups = []kong.Group{
 	{Key: "training", Title: "Training"},
 	{Key: "devices", Title: "Devices"},
 	{Key: "output", Title: "Checkpoints and metrics"},
+	{Key: "plan", Title: "Plan"},
 	{Key: "demo", Title: "Without any file"},
 }
 

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/engine"
-	"weft/engine/nn"
 	"weft/engine/trainer"
 	"weft/optim"
 )
@@ -79,9 +78,12 @@ func BenchStep(ctx context.Context, b BenchConfig, console Console) (*BenchResul
 // job is the finetune configuration of the same step.
 func (b *BenchConfig) job() Config {
 	c := Config{
-		ModelID: b.ConfigPath, RandomInit: b.Weights == "", Freeze: FreezeAuto, ParamDType: DTypeAuto, ComputeDType: b.DType,
-		Remat: b.Remat, Scan: b.Scan, Platform: b.Platform, Devices: b.Devices, Plugin: b.Plugin, CompileCache: b.CompileCache,
-		Seed: b.Seed, LearningRate: b.LearningRate, WeightDecay: b.WeightDecay, MaxSeqLen: b.Seq,
+		ModelFlags: ModelFlags{
+			ModelID: b.ConfigPath, Freeze: FreezeAuto, ParamDType: DTypeAuto, ComputeDType: b.DType, Remat: b.Remat, Scan: b.Scan,
+		},
+		BatchFlags: BatchFlags{MaxSeqLen: b.Seq},
+		RandomInit: b.Weights == "", Platform: b.Platform, Devices: b.Devices, Plugin: b.Plugin, CompileCache: b.CompileCache,
+		Seed: b.Seed, LearningRate: b.LearningRate, WeightDecay: b.WeightDecay,
 		Beta1: optim.DefaultBeta1, Beta2: optim.DefaultBeta2, Eps: optim.DefaultEps, Schedule: "constant",
 	}
 	if b.Weights != "" {
@@ -133,7 +135,7 @@ func draw(batch *engine.Batch, vocab int, seed int64) {
 
 func (r *run) bench(ctx context.Context, b *BenchConfig, batch engine.Batch) (*BenchResult, error) {
 	var err error
-	if r.files, err = readModelFiles(r.Config); err != nil {
+	if r.files, err = readModelFiles(r.ModelID, r.RandomInit); err != nil {
 		return nil, Input(err)
 	}
 	if batch.Labels == nil {
@@ -151,8 +153,7 @@ func (r *run) bench(ctx context.Context, b *BenchConfig, batch engine.Batch) (*B
 	if r.opt, err = optim.NewAdamW(optim.Constant(r.LearningRate), r.Beta1, r.Beta2, r.Eps, r.WeightDecay); err != nil {
 		return nil, Input(err)
 	}
-	policy := nn.Policy{Mesh: r.rt.Mesh(), DataAxes: r.rt.Mesh().AxisNames()}
-	shape := engine.StepConfig{Batch: r.globalBatch, SeqLen: r.MaxSeqLen, BatchSpec: policy.BatchSpec(2, 0)}
+	shape := stepConfig(r.rt.Mesh(), r.globalBatch, r.MaxSeqLen, 0)
 	if r.step, err = r.rt.NewStep(r.model, r.opt, shape); err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (r *run) bench(ctx context.Context, b *BenchConfig, batch engine.Batch) (*B
 		return nil, err
 	}
 	batch.Rows = r.step.BatchRows()
-	trained, frozen := r.model.parameters()
+	trained, frozen := countParameters(r.model.Params())
 	out := &BenchResult{
 		Program: "weft", Version: weftVersion(), Platform: r.rt.Platform(), Plugin: r.rt.DeviceKind(), Devices: r.rt.Mesh().NumDevices(),
 		DType: r.ComputeDType, Layers: map[bool]string{true: "scan", false: "unrolled"}[r.Scan], Remat: r.Remat,

@@ -23,34 +23,28 @@ const (
 // Config is everything a finetune run is told. Its field tags are the flags of `weft finetune`: names, defaults and
 // help texts, which are the contract; a zero Config is not valid, see DefaultConfig.
 type Config struct {
-	ModelID      string `name:"model-id" group:"model" placeholder:"DIR" help:"Folder of the model, as Hugging Face saves it: config.json, *.safetensors, tokenizer.json. With --random-init a folder with a config.json, or such a file, is enough."`
-	RandomInit   bool   `group:"model" help:"Begin with random weights, drawn from --seed, and read none."`
-	Freeze       string `group:"model" default:"auto" placeholder:"GLOB,…" help:"Tensors that stay as they are. auto: the model's default, for Gemma 4 its per-layer embedding table. none: nothing. Else comma-separated patterns over the tensor names with or without 'model.' and '.weight', where * is any text, such as 'embed_tokens*,layers.*.mlp.*'; they replace the default. Buffers are never trained."`
-	ParamDType   string `name:"param-dtype" group:"model" default:"auto" enum:"auto,float32,bfloat16,float16" help:"Dtype of frozen tensors on the devices and of every tensor in the exported model: ${enum}. auto: the dtype that each tensor has in the source (bfloat16 for released Gemma); with --random-init the one that config.json declares. Trained parameters and optimizer moments are always float32 on the devices and in the train state."`
-	ComputeDType string `name:"compute-dtype" group:"model" default:"bfloat16" enum:"bfloat16,float32" help:"Dtype of matrix products and activations: ${enum}. Softmax, norms, loss, gradient reduction and the update are float32 in either."`
-	Remat        string `group:"model" default:"full" enum:"none,full" help:"full: keep only each layer's input for the backward pass and compute the rest again; none: keep everything."`
-	Scan         bool   `group:"model" default:"true" negatable:"" help:"Compile one layer of each kind and loop over it. --no-scan unrolls the layers: a longer compilation of a larger program."`
+	ModelFlags
+	RandomInit bool `group:"model" help:"Begin with random weights, drawn from --seed, and read none."`
 
 	Dataset      string `group:"data" placeholder:"FILE" help:"JSON lines, plain or gzip: records with instruction, context, response (Dolly); prompt, completion; messages; or ready input_ids with optional labels."`
 	DatasetSplit string `name:"dataset-split" group:"data" default:"train" placeholder:"SPLIT" help:"Rows to train on, such as 'train[:1024]' or 'train[10%:20%]'; 'train' is the whole file. (The published job's default is 'train[:1024]'.)"`
 	Tokenizer    string `group:"data" placeholder:"FILE" help:"tokenizer.json, plain or gzip. Default: the one in the model's folder."`
 	Template     string `group:"data" placeholder:"TEXT" help:"How a record becomes text, with {field} for its fields; \\n is a new line. Default: by the kind of record; for Dolly 'Instruction: {instruction}\\nResponse: {response}', as in the published job."`
 	LossOn       string `name:"loss-on" group:"data" default:"all" enum:"all,completion" help:"Tokens to learn from: all, as the published job does, or only the completion (response)."`
-	MaxSeqLen    int    `name:"max-seq-len" group:"data" default:"512" placeholder:"N" help:"Tokens of a row. Longer records are cut, and counted; shorter ones are padded."`
-	Shuffle      bool   `group:"data" default:"true" negatable:"" help:"A new order of the rows each epoch, from --seed. --no-shuffle: the order of the file."`
-	DropLast     bool   `name:"drop-last" group:"data" default:"true" negatable:"" help:"Leave out the rows of an epoch that do not fill a global batch, as the published job does. --no-drop-last: train on them in a last batch padded with rows of weight 0."`
+	BatchFlags
+	Shuffle  bool `group:"data" default:"true" negatable:"" help:"A new order of the rows each epoch, from --seed. --no-shuffle: the order of the file."`
+	DropLast bool `name:"drop-last" group:"data" default:"true" negatable:"" help:"Leave out the rows of an epoch that do not fill a global batch, as the published job does. --no-drop-last: train on them in a last batch padded with rows of weight 0."`
 
-	NumEpochs          int     `name:"num-epochs" group:"training" default:"3" placeholder:"N" help:"Passes over the data. A finished run continues when it is given more."`
-	BatchSizePerDevice int     `name:"batch-size-per-device" group:"training" default:"4" placeholder:"N" help:"Rows of a device in one step. The global batch is this times the number of devices."`
-	LearningRate       float64 `name:"learning-rate" group:"training" default:"2e-5" placeholder:"LR" help:"Learning rate; the peak with --schedule cosine or a warm-up."`
-	WeightDecay        float64 `name:"weight-decay" group:"training" default:"0.01" placeholder:"W" help:"Decoupled weight decay, of every trained parameter."`
-	Beta1              float64 `name:"beta1" group:"training" default:"0.9" placeholder:"B" help:"Decay rate of AdamW's first moment."`
-	Beta2              float64 `name:"beta2" group:"training" default:"0.999" placeholder:"B" help:"Decay rate of AdamW's second moment."`
-	Eps                float64 `group:"training" default:"1e-8" placeholder:"E" help:"AdamW's epsilon, outside of the root."`
-	Schedule           string  `group:"training" default:"constant" enum:"constant,cosine" help:"Learning rate over the run: ${enum} (warm-up, then half a cosine to 0 at the last step)."`
-	WarmupSteps        int     `name:"warmup-steps" group:"training" default:"0" placeholder:"N" help:"Steps over which --schedule cosine rises to the peak."`
-	MaxGradNorm        float64 `name:"max-grad-norm" group:"training" default:"0" placeholder:"NORM" help:"Clip the global norm of the gradients. 0: no clipping, as in the published job."`
-	Seed               int64   `group:"training" default:"42" placeholder:"N" help:"Seed of the order of the rows and of random weights."`
+	NumEpochs    int     `name:"num-epochs" group:"training" default:"3" placeholder:"N" help:"Passes over the data. A finished run continues when it is given more."`
+	LearningRate float64 `name:"learning-rate" group:"training" default:"2e-5" placeholder:"LR" help:"Learning rate; the peak with --schedule cosine or a warm-up."`
+	WeightDecay  float64 `name:"weight-decay" group:"training" default:"0.01" placeholder:"W" help:"Decoupled weight decay, of every trained parameter."`
+	Beta1        float64 `name:"beta1" group:"training" default:"0.9" placeholder:"B" help:"Decay rate of AdamW's first moment."`
+	Beta2        float64 `name:"beta2" group:"training" default:"0.999" placeholder:"B" help:"Decay rate of AdamW's second moment."`
+	Eps          float64 `group:"training" default:"1e-8" placeholder:"E" help:"AdamW's epsilon, outside of the root."`
+	Schedule     string  `group:"training" default:"constant" enum:"constant,cosine" help:"Learning rate over the run: ${enum} (warm-up, then half a cosine to 0 at the last step)."`
+	WarmupSteps  int     `name:"warmup-steps" group:"training" default:"0" placeholder:"N" help:"Steps over which --schedule cosine rises to the peak."`
+	UpdateFlags
+	Seed int64 `group:"training" default:"42" placeholder:"N" help:"Seed of the order of the rows and of random weights."`
 
 	Platform        string `group:"devices" default:"auto" enum:"auto,cpu,tpu" help:"${enum}. auto: TPU when this machine has one, else CPU."`
 	Devices         int    `group:"devices" default:"0" placeholder:"N" help:"Devices to train on. Default: all TPU devices of the slice; on a CPU --num-workers, the product of --topology, or 1 (virtual devices)."`
@@ -97,21 +91,18 @@ func (c *Config) checkInputs() error {
 }
 
 func (c *Config) checkNumbers() error {
-	for _, n := range []struct {
-		flag     string
-		value    int
-		min, max int
-	}{
-		{"--max-seq-len", c.MaxSeqLen, 2, 1 << 24},
+	if err := c.BatchFlags.check(); err != nil {
+		return err
+	}
+	for _, n := range []numberFlag{
 		{"--num-epochs", c.NumEpochs, 1, 1 << 24},
-		{"--batch-size-per-device", c.BatchSizePerDevice, 1, 1 << 24},
 		{"--warmup-steps", c.WarmupSteps, 0, math.MaxInt32},
 		{"--devices", c.Devices, 0, 1 << 20},
 		{"--num-workers", c.NumWorkers, 0, 1 << 20},
 		{"--keep", c.Keep, 0, math.MaxInt32},
 	} {
-		if n.value < n.min || n.value > n.max {
-			return fmt.Errorf("%s is %d: give a number from %d to %d", n.flag, n.value, n.min, n.max)
+		if err := n.check(); err != nil {
+			return err
 		}
 	}
 	if _, err := parseTopology(c.Topology); err != nil {
@@ -121,8 +112,8 @@ func (c *Config) checkNumbers() error {
 }
 
 func (c *Config) checkOptimizer() error {
-	if !(c.MaxGradNorm >= 0) || math.IsInf(c.MaxGradNorm, 0) {
-		return fmt.Errorf("--max-grad-norm is %v: give a number that is not negative, 0 for no clipping", c.MaxGradNorm)
+	if err := c.UpdateFlags.check(); err != nil {
+		return err
 	}
 	if c.WarmupSteps > 0 && c.Schedule == "constant" {
 		return fmt.Errorf("--warmup-steps %d has no effect on --schedule constant: add --schedule cosine", c.WarmupSteps)
@@ -149,21 +140,4 @@ func (c *Config) checkOutput() error {
 		}
 	}
 	return nil
-}
-
-// freezePatterns are the patterns of --freeze: nil for the model's default, empty for none.
-func (c *Config) freezePatterns() []string {
-	switch c.Freeze {
-	case FreezeAuto:
-		return nil
-	case FreezeNone:
-		return []string{}
-	}
-	out := []string{}
-	for p := range strings.SplitSeq(c.Freeze, ",") {
-		if p = strings.TrimSpace(p); p != "" {
-			out = append(out, p)
-		}
-	}
-	return out
 }

@@ -17,8 +17,8 @@ const prefetch = 2
 
 // openDataset tokenises the records of the run.
 func openDataset(c *Config, tok *tokenizer.Tokenizer, info arch.Info) (*data.Dataset, error) {
-	if c.MaxSeqLen > info.MaxPositions {
-		return nil, fmt.Errorf("--max-seq-len is %d, the model was made for at most %d: lower it", c.MaxSeqLen, info.MaxPositions)
+	if err := c.checkLength(info); err != nil {
+		return nil, err
 	}
 	o := c.dataOptions(info.VocabSize)
 	var ds *data.Dataset

@@ -133,7 +133,7 @@ func openRuntime(ctx context.Context, c *Config, r *report) (*engine.Runtime, er
 		return nil, Input(err)
 	}
 	o := engine.Options{Plugin: p, PluginID: info.SHA256, Logger: r.Log}
-	if o.CacheDir, err = c.compileCacheDir(); err != nil {
+	if o.CacheDir, err = compileCacheDir(c.CompileCache); err != nil {
 		return nil, Input(err)
 	}
 	if platform == PlatformCPU {
@@ -189,14 +189,14 @@ func (c *Config) checkFound(found int, kind string) error {
 	return nil
 }
 
-// compileCacheDir is the folder of --compile-cache, "" for off.
-func (c *Config) compileCacheDir() (string, error) {
-	switch c.CompileCache {
+// compileCacheDir is the folder of a --compile-cache flag, "" for off.
+func compileCacheDir(flag string) (string, error) {
+	switch flag {
 	case CacheOff:
 		return "", nil
 	case "":
 		dir, err := plugin.CacheDir()
 		return filepath.Join(dir, "compile"), err
 	}
-	return filepath.Abs(c.CompileCache)
+	return filepath.Abs(flag)
 }

@@ -8,7 +8,7 @@ import (
 
 // header prints what will be trained, before the compilation.
 func (r *run) header() {
-	trained, frozen := r.model.parameters()
+	trained, frozen := countParameters(r.model.Params())
 	mesh := r.rt.Mesh()
 	line := func(name, format string, args ...any) {
 		r.report.printf("%-9s "+format, append([]any{name}, args...)...)

@@ -8,7 +8,6 @@ import (
 
 	"weft/checkpoint/safetensors"
 	"weft/engine"
-	"weft/engine/nn"
 	"weft/engine/sharding"
 	"weft/models/arch"
 	"weft/models/hf"
@@ -33,17 +32,11 @@ var fileDTypes = map[dtypes.DType]safetensors.DType{dtypes.Float32: safetensors.
 
 // openModel declares the model for the mesh and opens and checks its weights, without reading them.
 func openModel(c *Config, files *modelFiles, mesh sharding.Mesh) (*model, error) {
-	frozen := dtypes.InvalidDType
-	if c.ParamDType != DTypeAuto {
-		frozen = deviceDTypes[c.ParamDType]
-	}
-	math, err := files.arch.New(arch.Options{
-		Policy: nn.Policy{Mesh: mesh, DataAxes: mesh.AxisNames(), Compute: deviceDTypes[c.ComputeDType]},
-		Scan:   c.Scan, Remat: c.Remat, Freeze: c.freezePatterns(), FrozenDType: frozen,
-	})
+	math, err := c.declare(files, mesh)
 	if err != nil {
-		return nil, fmt.Errorf("--model-id %s: %w", files.name, err)
+		return nil, err
 	}
+	frozen := c.frozenDType()
 	m := &model{Model: math, files: files, seed: uint64(c.Seed)}
 	if !c.RandomInit {
 		if m.source, err = hf.Load(files.dir, math); err != nil {
@@ -105,9 +98,9 @@ func (m *model) fingerprint() (string, error) {
 	return sha256Hex(parts...), nil
 }
 
-// parameters counts the trained and the frozen parameters.
-func (m *model) parameters() (trained, frozen int) {
-	for _, p := range m.Params() {
+// countParameters counts the elements of the trained and the frozen parameters.
+func countParameters(params []engine.Param) (trained, frozen int) {
+	for _, p := range params {
 		n := 1
 		for _, d := range p.Dims {
 			n *= d

@@ -14,6 +14,7 @@ import (
 	"weft/data/tokenizer"
 	"weft/models"
 	"weft/models/arch"
+	"weft/models/gemma"
 )
 
 // Names in a Hugging Face folder.
@@ -43,37 +44,63 @@ type modelFiles struct {
 // hubName looks like a model of the Hugging Face hub.
 var hubName = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$`)
 
-// readModelFiles reads the model's configuration, from a folder or, with --random-init, from a config.json.
-func readModelFiles(c *Config) (*modelFiles, error) {
-	m := &modelFiles{dir: c.ModelID, name: c.ModelID, files: map[string][]byte{}}
-	info, err := os.Stat(c.ModelID)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && hubName.MatchString(c.ModelID):
-		local := c.ModelID[strings.LastIndexByte(c.ModelID, '/')+1:]
-		return nil, fmt.Errorf("--model-id %s: there is no such folder here, and weft reads local folders only: download it with `hf download %[1]s --local-dir %s` and give --model-id %[2]s", c.ModelID, local)
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("--model-id %s: there is no such folder: give the folder of a model", c.ModelID)
-	case err != nil:
-		return nil, fmt.Errorf("--model-id: %w", err)
-	case !info.IsDir() && !c.RandomInit:
-		return nil, fmt.Errorf("--model-id %s is a file: give the model's folder, or add --random-init to train from a config.json alone", c.ModelID)
-	}
-	path := c.ModelID
-	if info.IsDir() {
-		path = filepath.Join(c.ModelID, configName)
+// readModelFiles reads the model's configuration, from a folder or, where no weights are needed, from a config.json or a
+// preset.
+func readModelFiles(modelID string, configOnly bool) (*modelFiles, error) {
+	m := &modelFiles{dir: modelID, name: modelID, files: map[string][]byte{}}
+	info, err := os.Stat(modelID)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = m.openPreset(modelID, configOnly)
+	} else if err == nil {
+		err = m.readConfig(modelID, info.IsDir(), configOnly)
 	} else {
-		m.dir = ""
+		err = fmt.Errorf("--model-id: %w", err)
 	}
-	if m.config, err = os.ReadFile(path); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("--model-id %s: the folder has no config.json: give the folder of a model as Hugging Face saves it", c.ModelID)
-		}
-		return nil, fmt.Errorf("--model-id: %w", err)
+	if err != nil {
+		return nil, err
 	}
 	if m.arch, err = models.Open(m.config); err != nil {
-		return nil, fmt.Errorf("--model-id %s: %w", c.ModelID, err)
+		return nil, fmt.Errorf("--model-id %s: %w", modelID, err)
 	}
 	return m, m.readCompanions()
+}
+
+// openPreset takes a configuration out of the binary, for a name that is no file.
+func (m *modelFiles) openPreset(name string, configOnly bool) error {
+	raw, known := gemma.Preset(name)
+	switch {
+	case configOnly && known:
+		m.dir, m.config = "", raw
+		return nil
+	case configOnly:
+		return fmt.Errorf("--model-id %s: there is no such folder or config.json, and no preset of that name: the presets are %s", name, strings.Join(gemma.Presets(), ", "))
+	case hubName.MatchString(name):
+		local := name[strings.LastIndexByte(name, '/')+1:]
+		return fmt.Errorf("--model-id %s: there is no such folder here, and weft reads local folders only: download it with `hf download %[1]s --local-dir %s` and give --model-id %[2]s", name, local)
+	case known:
+		return fmt.Errorf("--model-id %s: there is no such folder: give the folder of a model, or add --random-init to train one of that size from random weights", name)
+	}
+	return fmt.Errorf("--model-id %s: there is no such folder: give the folder of a model", name)
+}
+
+// readConfig reads config.json.
+func (m *modelFiles) readConfig(path string, isDir, configOnly bool) (err error) {
+	switch {
+	case isDir:
+		path = filepath.Join(path, configName)
+	case !configOnly:
+		return fmt.Errorf("--model-id %s is a file: give the model's folder, or add --random-init to train from a config.json alone", path)
+	default:
+		m.dir = ""
+	}
+	m.config, err = os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("--model-id %s: the folder has no config.json: give the folder of a model as Hugging Face saves it", m.name)
+	case err != nil:
+		return fmt.Errorf("--model-id: %w", err)
+	}
+	return nil
 }
 
 func (m *modelFiles) readCompanions() error {

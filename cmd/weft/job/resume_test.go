@@ -34,8 +34,9 @@ func TestForeignMetricsAreLeftAlone(t *testing.T) {
 func TestWrongInputMakesNoFolder(t *testing.T) {
 	dir := t.TempDir()
 	c := Config{
-		ModelID: filepath.Join(dir, "model"), Dataset: filepath.Join(dir, "rows.jsonl"), StoragePath: filepath.Join(dir, "out"), Resume: ResumeAuto,
-		MaxSeqLen: 8, NumEpochs: 1, BatchSizePerDevice: 1, LearningRate: 1e-3, Schedule: "constant", Keep: 1, KeepBy: "loss", Platform: PlatformCPU,
+		ModelFlags: ModelFlags{ModelID: filepath.Join(dir, "model")}, BatchFlags: BatchFlags{MaxSeqLen: 8, BatchSizePerDevice: 1},
+		Dataset: filepath.Join(dir, "rows.jsonl"), StoragePath: filepath.Join(dir, "out"), Resume: ResumeAuto,
+		NumEpochs: 1, LearningRate: 1e-3, Schedule: "constant", Keep: 1, KeepBy: "loss", Platform: PlatformCPU,
 	}
 	_, err := Run(context.Background(), c, nil, Console{Out: io.Discard})
 	var input *InputError

@@ -9,7 +9,6 @@ import (
 	"weft/data"
 	"weft/data/tokenizer"
 	"weft/engine"
-	"weft/engine/nn"
 	"weft/engine/trainer"
 	"weft/optim"
 )
@@ -108,7 +107,7 @@ func (r *run) readInputs(context.Context) (err error) {
 		if r.files, err = demoModelFiles(); err == nil {
 			r.tok, err = tokenizer.LoadBytes(r.files.files[tokenizerName])
 		}
-	} else if r.files, err = readModelFiles(r.Config); err == nil {
+	} else if r.files, err = readModelFiles(r.ModelID, r.RandomInit); err == nil {
 		r.tok, err = r.files.loadTokenizer(r.Config)
 	}
 	if err != nil {
@@ -135,8 +134,7 @@ func (r *run) openModel(context.Context) (err error) {
 
 // stepConfig is the shape of a step.
 func (r *run) stepConfig() engine.StepConfig {
-	policy := nn.Policy{Mesh: r.rt.Mesh(), DataAxes: r.rt.Mesh().AxisNames()}
-	return engine.StepConfig{Batch: r.globalBatch, SeqLen: r.MaxSeqLen, BatchSpec: policy.BatchSpec(2, 0), MaxGradNorm: r.MaxGradNorm}
+	return stepConfig(r.rt.Mesh(), r.globalBatch, r.MaxSeqLen, r.MaxGradNorm)
 }
 
 func (r *run) openBatches(context.Context) (err error) {

@@ -38,7 +38,7 @@ func TestRecordOfARun(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, ok)
 
-	old := newRecord(&Config{ModelID: "m", NumEpochs: 3}, settings{LearningRate: 2e-5, Seed: 42}, placement{Platform: "cpu", Devices: 4})
+	old := newRecord(&Config{ModelFlags: ModelFlags{ModelID: "m"}, NumEpochs: 3}, settings{LearningRate: 2e-5, Seed: 42}, placement{Platform: "cpu", Devices: 4})
 	require.NoError(t, old.write(dir))
 	got, ok, err := readRecord(dir)
 	require.NoError(t, err)
