@@ -205,8 +205,7 @@ func (l *loop) settle() error {
 		return done.err
 	}
 	m := done.metrics
-	seconds := done.at.Sub(l.last).Seconds()
-	l.last = done.at
+	seconds := l.elapsed(done.at)
 	l.at.Step++
 	l.at.StepInEpoch++
 	l.at.LossSum += m.LossSum
@@ -220,6 +219,17 @@ func (l *loop) settle() error {
 		Step: l.at.Step, Epoch: l.at.Epoch + 1, Loss: m.Loss(), GradNorm: m.GradNorm, LR: l.LR(l.at.Step),
 		Tokens: l.TokensPerStep, Targets: m.Targets, StepTime: seconds, TokensPerSec: float64(l.TokensPerStep) / seconds,
 	})
+}
+
+// elapsed is the time in seconds from the end of the step before to that of this one, at, which becomes the last. It is
+// above 0 always: on a busy host the one that waits for a step may wake after the one that waits for the next.
+func (l *loop) elapsed(at time.Time) float64 {
+	if least := l.last.Add(time.Microsecond); at.Before(least) {
+		at = least
+	}
+	seconds := at.Sub(l.last).Seconds()
+	l.last = at
+	return seconds
 }
 
 // drain waits for a step that an error left in flight: the state is not the caller's before.
