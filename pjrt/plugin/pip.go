@@ -62,7 +62,8 @@ func pipError(ctx context.Context, sp spec, err error, output string) error {
 func lastLine(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
-		if text, ok := strings.CutPrefix(strings.TrimSpace(lines[i]), "ERROR: "); ok {
+		text, ok := strings.CutPrefix(strings.TrimSpace(lines[i]), "ERROR: ")
+		if ok && text != "Exception:" { // which begins a Python traceback, whose last line tells more
 			return text
 		}
 	}

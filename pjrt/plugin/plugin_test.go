@@ -167,6 +167,7 @@ func TestPipProblems(t *testing.T) {
 	for _, c := range []struct{ name, output, want string }{
 		{"no pip", "/usr/bin/python3: No module named pip", "python3 has no pip"},
 		{"no such version", "Looking…\nERROR: No matching distribution found for some-plugin==1.0\nnotice", "failed: No matching distribution found for some-plugin==1.0; check the network"},
+		{"a traceback", "ERROR: Exception:\nTraceback (most recent call last):\n  File \"x.py\", line 1\nOSError: [Errno 28] No space left on device", "failed: OSError: [Errno 28] No space left on device; check"},
 		{"silent", "", "exit status"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
