@@ -2,7 +2,9 @@
 package models
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +41,9 @@ func Open(configJSON []byte) (arch.Architecture, error) {
 		Architectures []string `json:"architectures"`
 	}
 	if err := json.Unmarshal(configJSON, &head); err != nil {
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) { // whose text is about types of Go
+			err = fmt.Errorf("%s is a JSON %s: take config.json from the model's own folder", cmp.Or(wrong.Field, "it"), wrong.Value)
+		}
 		return nil, fmt.Errorf("config.json: not a JSON object that describes a model: %w", err)
 	}
 	var known []string

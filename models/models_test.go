@@ -32,7 +32,8 @@ func TestOpenListsTheKnown(t *testing.T) {
 		{`{"model_type": "llama", "architectures": ["LlamaForCausalLM"]}`, `model_type "llama" (architectures ["LlamaForCausalLM"]) is not supported yet: use one of gemma3, gemma3_text, gemma4, gemma4_text`},
 		{`{"model_type": "gemma2"}`, `model_type "gemma2"`},
 		{`{}`, `model_type ""`},
-		{`[]`, "not a JSON object"},
+		{`[]`, "not a JSON object that describes a model: it is a JSON array: take"},
+		{`{"model_type": 5}`, "model_type is a JSON number: take"},
 		{`{"model_type": "gemma4_text"}`, `"hidden_size" is missing`},
 	} {
 		_, err := models.Open([]byte(c.config))
