@@ -155,19 +155,16 @@ func (f *function) callReducedDot(what string, target *function, in []*value) ([
 	if len(in) != 2 || len(target.outputs) != 1 {
 		return nil, reject(what, in, "a reduced product must take two tensors and return one")
 	}
-	if len(mesh.Axes) == 0 { // one device
-		out, err := d.product(f, in[0], in[1])
-		if err != nil {
-			return nil, err
-		}
-		return []compute.Value{out}, nil
-	}
 	plan, err := d.plan(mesh, in[0].shape, in[1].shape)
 	if err != nil {
 		return nil, failed(what, in, err)
 	}
 	if !target.outputs[0].shape.Equal(plan.shape) {
 		return nil, reject(what, in, "the function returns %s, the product is %s", shapeText(target.outputs[0].shape), shapeText(plan.shape))
+	}
+	if len(mesh.Axes) == 0 { // one device
+		out, err := d.product(f, in[0], in[1])
+		return []compute.Value{out}, err
 	}
 	specs := []sharding.Spec{d.LHS, d.RHS}
 	local := f.newClosure()

@@ -1,5 +1,5 @@
 // Package transform has the four combinators that a training step needs beside plain operations: CustomVJP, Checkpoint,
-// Scan and Constrain, for GoMLX graphs.
+// Scan and Constrain, for GoMLX graphs; and ReduceScatterDot, the product whose collectives are ours.
 //
 //	h, _ := transform.Scan(func(carry, w []*graph.Node) ([]*graph.Node, []*graph.Node) {
 //		return []*graph.Node{layer(carry[0], w[0], mask)}, nil // mask is closed over

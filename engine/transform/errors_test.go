@@ -7,12 +7,37 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/stretchr/testify/require"
 
 	"weft/engine/internal/enginetest"
 	"weft/engine/sharding"
 	"weft/engine/stablehlo"
 	"weft/engine/transform"
 )
+
+// TestReducedDotErrors is about products that do not fit their mesh.
+func TestReducedDotErrors(t *testing.T) {
+	mesh := sharding.Mesh{Name: "mesh", Axes: []sharding.Axis{{Name: "halves", Size: 2}, {Name: "thirds", Size: 3}}}
+	split := func(dim int, axis string) sharding.Spec { return sharding.Split(2, dim, axis) }
+	for _, c := range []struct {
+		d    transform.ReducedDot // of [2, 3] and [3, 4]
+		want string
+	}{
+		{reduced(nil, split(0, "thirds"), nil), "dimension 1 of the left operand is split over [], the one it is contracted with over [thirds]"},
+		{reduced(split(0, "halves"), nil, nil), "dimension 0 of the result is split over [], of the operand over [halves]"},
+		{reduced(nil, nil, split(0, "halves")), `the result is split over axis "halves", the contraction over [] only`},
+		{reduced(split(1, "halves"), split(0, "halves"), nil), "the left operand: sharding [-, halves] splits dimension 1 of [2 3] in 2 parts, which does not divide 3"},
+		{reduced(split(1, "thirds"), split(0, "thirds"), split(1, "thirds")), "the result: sharding [-, thirds] splits dimension 1 of [2 4] in 3 parts, which does not divide 4"},
+		{reduced(split(1, "fifths"), split(0, "fifths"), nil), `names axis "fifths", the mesh has halves=2, thirds=3`},
+	} {
+		_, err := stablehlo.Build(mesh, "wrong", func(g *graph.Graph) []*node {
+			l := graph.Parameter(g, "l", shapes.Make(dtypes.Float32, 2, 3))
+			r := graph.Parameter(g, "r", shapes.Make(dtypes.Float32, 3, 4))
+			return nodes(transform.ReduceScatterDot(l, r, c.d))
+		})
+		require.ErrorContains(t, err, c.want)
+	}
+}
 
 func buildError(build enginetest.BuildFunc) error {
 	_, err := stablehlo.Build(oneDevice, "wrong", func(g *graph.Graph) []*node {
@@ -23,6 +48,11 @@ func buildError(build enginetest.BuildFunc) error {
 		return build(g, in)
 	})
 	return err
+}
+
+// reduced contracts the last dimension of the left operand with the first of the right one.
+func reduced(lhs, rhs, out sharding.Spec) transform.ReducedDot {
+	return transform.ReducedDot{ContractLHS: []int{1}, ContractRHS: []int{0}, LHS: lhs, RHS: rhs, Out: out}
 }
 
 func TestErrors(t *testing.T) {
@@ -80,6 +110,17 @@ func TestErrors(t *testing.T) {
 		"unknown axis": {func(g *graph.Graph, in []*node) []*node {
 			return nodes(transform.Constrain(in[0], sharding.Split(2, 1, "tensor")))
 		}, `names axis "tensor"`},
+		"reduced product of two dtypes": {func(g *graph.Graph, in []*node) []*node {
+			return nodes(transform.ReduceScatterDot(in[0], graph.ConvertDType(in[2], dtypes.BFloat16), reduced(nil, nil, nil)))
+		}, "transform.ReduceScatterDot: the operands are (Float32)[2, 3] and (BFloat16)[3, 3]: give two of one float dtype"},
+		"reduced product over nothing": {func(g *graph.Graph, in []*node) []*node {
+			return nodes(transform.ReduceScatterDot(in[0], in[2], transform.ReducedDot{ContractLHS: []int{1}}))
+		}, "transform.ReduceScatterDot: dimensions [1] are contracted with []"},
+		"reduced product in float16": {func(g *graph.Graph, in []*node) []*node {
+			d := reduced(nil, nil, nil)
+			d.Reduce = dtypes.Float16
+			return nodes(transform.ReduceScatterDot(in[0], in[2], d))
+		}, "transform.ReduceScatterDot: sums in Float16: use Float32 or BFloat16"},
 		"number of cotangents": {custom(func(in, out, cts []*node) []*node { return nodes(cts[0]) }),
 			"transform.CustomVJP mine: the backward rule returns 1 cotangents for 2 inputs"},
 		"shape of a cotangent": {custom(func(in, out, cts []*node) []*node { return nodes(cts[0], cts[0]) }),
