@@ -226,3 +226,39 @@ func TestStopWhileCompiling(t *testing.T) {
 	again := demoArgs(storage, "--seed", "1", "--num-epochs", "1", "--dataset-split", "train[:16]")
 	require.Contains(t, must(t, again...), "Epoch 1/1 | loss=")
 }
+
+// A request to stop is answered at once while the inputs are read, which may take long, and while a plugin is downloaded.
+func TestStopWhilePreparing(t *testing.T) {
+	dir := t.TempDir()
+	pipe, pip := filepath.Join(dir, "rows.jsonl"), filepath.Join(dir, "python3")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o644))
+	require.NoError(t, os.WriteFile(pip, []byte("#!/bin/sh\nexec /bin/sleep 300\n"), 0o755))
+	began := filepath.Join(dir, "cache", "plugins")
+	for _, c := range []struct {
+		name string
+		args []string
+		wait func()
+	}{
+		{"reading", []string{"--model-id", tinyModel(t, "gemma4-tiny", nil), "--dataset", pipe, "--max-seq-len", "16"}, func() {
+			w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when the run has opened it, and keeps it open
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = w.Close() })
+		}},
+		{"installing a plugin", []string{"--demo"}, func() {
+			require.Eventually(t, func() bool { _, err := os.Stat(began); return err == nil }, time.Minute, 10*time.Millisecond)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cmd := command(t, append([]string{"finetune", "--platform", "cpu", "--storage-path", filepath.Join(t.TempDir(), "run")}, c.args...)...)
+			cmd.Env = append(cmd.Env, "WEFT_CACHE="+filepath.Join(dir, "cache"), "PATH="+dir, "WEFT_PJRT_PLUGIN=")
+			var errs strings.Builder
+			cmd.Stderr = &errs
+			require.NoError(t, cmd.Start())
+			c.wait()
+			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+			_ = cmd.Wait()
+			require.Equal(t, 75, cmd.ProcessState.ExitCode(), errs.String())
+			require.Equal(t, "weft: stopped before the end: no step had begun; run the same command again\n", errs.String())
+		})
+	}
+}

@@ -97,8 +97,8 @@ func (c *Config) checkNumbers() error {
 	for _, n := range []numberFlag{
 		{"--num-epochs", c.NumEpochs, 1, 1 << 24},
 		{"--warmup-steps", c.WarmupSteps, 0, math.MaxInt32},
-		{"--devices", c.Devices, 0, 1 << 20},
-		{"--num-workers", c.NumWorkers, 0, 1 << 20},
+		{"--devices", c.Devices, 0, maxDevices},
+		{"--num-workers", c.NumWorkers, 0, maxDevices},
 		{"--keep", c.Keep, 0, math.MaxInt32},
 	} {
 		if err := n.check(); err != nil {

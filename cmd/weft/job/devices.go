@@ -27,9 +27,15 @@ func parseTopology(text string) ([]int, error) {
 			return nil, fmt.Errorf("--topology %s: give the chips along each side, such as 4x4 or 2x2x2", text)
 		}
 		dims = append(dims, n)
+		if product(dims) > maxDevices { // checked at each side, so that the product cannot overflow
+			return nil, fmt.Errorf("--topology %s: it has more than %d devices", text, maxDevices)
+		}
 	}
 	return dims, nil
 }
+
+// maxDevices bounds the number of devices that a flag may ask for.
+const maxDevices = 1 << 20
 
 func product(dims []int) int {
 	n := 1

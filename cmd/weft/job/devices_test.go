@@ -29,6 +29,7 @@ func TestPlatformAndDevices(t *testing.T) {
 		{Config{Platform: PlatformCPU, AcceleratorType: "TPU-V6E"}, "", 0, "contradicts --platform cpu"},
 		{Config{Platform: PlatformAuto, AcceleratorType: "GPU-H100"}, "", 0, "--accelerator-type GPU-H100 is not known: give one of TPU-V4"},
 		{Config{Platform: PlatformCPU, Topology: "4x0"}, PlatformCPU, 0, "--topology 4x0"},
+		{Config{Platform: PlatformCPU, Topology: "65536x65536x65536x65536"}, PlatformCPU, 0, "more than 1048576 devices"},
 	} {
 		platform, err := c.config.platform()
 		devices := 0

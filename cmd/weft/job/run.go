@@ -41,11 +41,9 @@ type run struct {
 	stop   <-chan struct{}
 	report *report
 
+	inputs
 	manager *checkpoint.Manager
 	history *history
-	files   *modelFiles
-	tok     *tokenizer.Tokenizer
-	dataset *data.Dataset
 	rt      *engine.Runtime
 	model   *model
 	loader  *data.Loader
@@ -61,6 +59,13 @@ type run struct {
 	globalBatch int
 	// abandoned tells that a compilation still runs, on devices that must not be closed under it.
 	abandoned bool
+}
+
+// inputs are what a run reads before it needs a device.
+type inputs struct {
+	files   *modelFiles
+	tok     *tokenizer.Tokenizer
+	dataset *data.Dataset
 }
 
 func (r *run) do(ctx context.Context) (*Result, error) {
@@ -87,11 +92,14 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 func (r *run) interruptible(part func() error) error {
 	select {
 	case <-r.stop:
-		return fmt.Errorf("%w: no step had begun; run the same command again", trainer.ErrStopped)
+		return errStoppedEarly
 	default:
 		return part()
 	}
 }
+
+// errStoppedEarly is a request to stop that came before there was anything to save.
+var errStoppedEarly = fmt.Errorf("%w: no step had begun; run the same command again", trainer.ErrStopped)
 
 func (r *run) openStorage(context.Context) (err error) {
 	if r.manager, err = openStorage(r.Config); err != nil {
@@ -101,25 +109,56 @@ func (r *run) openStorage(context.Context) (err error) {
 	return err
 }
 
-// readInputs reads everything that needs no device.
-func (r *run) readInputs(context.Context) (err error) {
-	if r.Demo {
-		if r.files, err = demoModelFiles(); err == nil {
-			r.tok, err = tokenizer.LoadBytes(r.files.files[tokenizerName])
-		}
-	} else if r.files, err = readModelFiles(r.ModelID, r.RandomInit); err == nil {
-		r.tok, err = r.files.loadTokenizer(r.Config)
+// readInputs reads everything that needs no device. A large file takes minutes and a pipe may never end, so a request to
+// stop does not wait for it.
+func (r *run) readInputs(context.Context) error {
+	type result struct {
+		in  inputs
+		err error
 	}
-	if err != nil {
-		return err
+	done := make(chan result, 1)
+	go func() {
+		in, err := readInputs(r.Config)
+		done <- result{in, err}
+	}()
+	select {
+	case read := <-done:
+		r.inputs = read.in
+		return read.err
+	case <-r.stop:
+		return errStoppedEarly
 	}
-	r.dataset, err = openDataset(r.Config, r.tok, r.files.arch.Info())
-	return err
 }
 
+func readInputs(c *Config) (in inputs, err error) {
+	if c.Demo {
+		if in.files, err = demoModelFiles(); err == nil {
+			in.tok, err = tokenizer.LoadBytes(in.files.files[tokenizerName])
+		}
+	} else if in.files, err = readModelFiles(c.ModelID, c.RandomInit); err == nil {
+		in.tok, err = in.files.loadTokenizer(c)
+	}
+	if err != nil {
+		return in, err
+	}
+	in.dataset, err = openDataset(c, in.tok, in.files.arch.Info())
+	return in, err
+}
+
+// openDevices may download a plugin, which a request to stop ends.
 func (r *run) openDevices(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-r.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	if r.rt, err = openRuntime(ctx, r.Config, r.report); err != nil {
-		return err
+		// The terminal's interrupt ends pip too, whose failure is then no error of the run.
+		return r.interruptible(func() error { return err })
 	}
 	if here, all := len(r.rt.LocalDevices()), r.rt.Mesh().NumDevices(); here < all {
 		return fmt.Errorf("%d of the run's %d devices belong to other hosts: checkpoints are written by one process only so far; train on a slice of one host", all-here, all)
@@ -215,7 +254,7 @@ func (r *run) compile() error {
 		return c.err
 	case <-r.stop:
 		r.abandoned = true
-		return fmt.Errorf("%w: no step had begun; run the same command again", trainer.ErrStopped)
+		return errStoppedEarly
 	}
 }
 
