@@ -131,6 +131,7 @@ func wrongModels(t *testing.T, base func(...string) []string) []wrongInput {
 		}), []string{"tensor model.norm.weight is missing"}},
 		{"a file without random weights", base("--model-id", write(t, "config.json", "{}")), []string{"is a file", "--random-init"}},
 		{"sequence beyond the model's", base("--max-seq-len", "1000"), []string{"--max-seq-len is 1000", "at most 256"}},
+		{"nothing left to train", base("--freeze", "*"), []string{"--freeze *", "every tensor"}},
 		{"freeze pattern without a match", base("--freeze", "layers.99.*"), []string{"layers.99.*", "matches no tensor"}},
 	}
 }

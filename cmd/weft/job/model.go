@@ -38,6 +38,9 @@ func openModel(c *Config, files *modelFiles, mesh sharding.Mesh) (*model, error)
 	}
 	frozen := c.frozenDType()
 	m := &model{Model: math, files: files, seed: uint64(c.Seed)}
+	if trained, _ := countParameters(math.Params()); trained == 0 {
+		return nil, fmt.Errorf("--freeze %s freezes every tensor: leave some to train", c.Freeze)
+	}
 	if !c.RandomInit {
 		if m.source, err = hf.Load(files.dir, math); err != nil {
 			return nil, fmt.Errorf("--model-id: %w", err)
