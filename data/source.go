@@ -72,7 +72,10 @@ func (s source) lines(visit func(number int, line []byte) error) error {
 		r = bufio.NewReaderSize(plain, 1<<18)
 	}
 	for number := 1; ; number++ {
-		line, err := r.ReadBytes('\n')
+		line, err := readLine(r, maxLine)
+		if errors.Is(err, errLongLine) {
+			return s.lineError(number, err)
+		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("%s:%d: %w; the file is cut off or damaged: fetch it again", s.name, number, err)
 		}
@@ -89,6 +92,26 @@ func (s source) lines(visit func(number int, line []byte) error) error {
 		}
 		if err != nil {
 			return nil
+		}
+	}
+}
+
+// maxLine bounds a record, in bytes: a file without line breaks must not take all of the memory.
+const maxLine = 256 << 20
+
+var errLongLine = fmt.Errorf("the line is longer than %d MiB; each record must be one line", maxLine>>20)
+
+// readLine reads up to a line break, with it, or to the end of the file (io.EOF). A line of more than limit bytes is
+// errLongLine.
+func readLine(r *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > limit {
+			return nil, errLongLine
+		}
+		if line = append(line, part...); !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
 		}
 	}
 }
