@@ -40,7 +40,7 @@ func Open(path string) (*File, error) {
 }
 
 func mapFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe, which is refused below, would hold the call
 	if err != nil {
 		return nil, fmt.Errorf("opening weights: %w", err)
 	}

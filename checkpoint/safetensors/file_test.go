@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
 	"weft/checkpoint/internal/region"
@@ -188,4 +189,12 @@ func hexOf(b []byte) string {
 		out = append(out, digits[c>>4], digits[c&15])
 	}
 	return string(out)
+}
+
+// A pipe is refused at once, instead of waiting for somebody to write to it.
+func TestOpenPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	require.NoError(t, unix.Mkfifo(path, 0o644))
+	_, err := Open(path)
+	require.ErrorContains(t, err, "not a regular file")
 }
