@@ -1,7 +1,7 @@
 # Short targets; each is one command that a person could type.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint demo golden bench
+.PHONY: build test lint demo golden bench plan-goldens
 
 build: ## the one binary
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/weft ./cmd/weft
@@ -22,3 +22,6 @@ golden: ## rewrite the goldens after a change that means to change them; read th
 
 bench: ## the row of BENCHMARKS.md, printed
 	bash bench/run.sh
+
+plan-goldens: ## plan the released sizes at full depth and default effort (an hour), and write the section of BENCHMARKS.md
+	go run ./bench/plans
