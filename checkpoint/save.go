@@ -36,6 +36,19 @@ func (m *Manager) Save(ctx context.Context, s *Snapshot) (Entry, error) {
 	return e, nil
 }
 
+// CheckSpace reports, before anything of it is fetched, that a snapshot would not fit on the disk as it is now: the
+// error is ErrNoSpace. A file system that cannot say is taken to have room.
+func (m *Manager) CheckSpace(s *Snapshot) error {
+	job, err := newSaveJob(s)
+	if err == nil {
+		err = checkSpace(m.fs, m.dir, job.bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("saving a checkpoint: %w", explain(m.root, err))
+	}
+	return nil
+}
+
 func (m *Manager) save(ctx context.Context, s *Snapshot) (Entry, error) {
 	if err := s.check(); err != nil {
 		return Entry{}, err

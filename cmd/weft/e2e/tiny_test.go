@@ -149,17 +149,37 @@ func TestExportedDType(t *testing.T) {
 	require.NotContains(t, string(config), `"float32"`)
 }
 
-// A disk that fills up in the middle of a save fails the run in one line and costs nothing that was committed: with more
-// room the same command goes on to the same bits.
-func TestDiskFull(t *testing.T) {
+// smallDisk mounts a file system of the given size, such as "20m", where the machine allows it.
+func smallDisk(t *testing.T, size string) (disk string, grow func(size string)) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: only root can mount a small disk")
 	}
-	disk := t.TempDir()
-	if err := unix.Mount("none", disk, "tmpfs", 0, "size=20m"); err != nil {
+	disk = t.TempDir()
+	if err := unix.Mount("none", disk, "tmpfs", 0, "size="+size); err != nil {
 		t.Skipf("SKIPPED: no tmpfs can be mounted here: %v", err)
 	}
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, 0)) })
+	return disk, func(size string) {
+		require.NoError(t, unix.Mount("none", disk, "tmpfs", unix.MS_REMOUNT, "size="+size))
+	}
+}
+
+// A disk without room for one checkpoint is found before the first step.
+func TestDiskTooSmall(t *testing.T) {
+	disk, _ := smallDisk(t, "2m")
+	out := filepath.Join(disk, "out")
+	o := weft(t, tinyArgs(t, tinyModel(t, "gemma4-tiny", nil), out, differentRows(8))...)
+	require.Equal(t, 1, o.code, o.err)
+	require.Equal(t, 1, strings.Count(o.err, "\n"), o.err)
+	require.Contains(t, o.err, "not enough disk space")
+	require.Empty(t, readMetrics(t, out), "no step was made")
+}
+
+// A disk that fills up in the middle of a save fails the run in one line and costs nothing that was committed: with more
+// room the same command goes on to the same bits.
+func TestDiskFull(t *testing.T) {
+	disk, grow := smallDisk(t, "20m")
 	model := tinyModel(t, "gemma4-tiny", nil)
 	data := differentRows(8)
 	whole, small := filepath.Join(t.TempDir(), "out"), filepath.Join(disk, "out")
@@ -175,7 +195,7 @@ func TestDiskFull(t *testing.T) {
 	before := checkpoints(t, small)
 	require.NotEmpty(t, before)
 	require.Less(t, len(before), 6)
-	require.NoError(t, unix.Mount("none", disk, "tmpfs", unix.MS_REMOUNT, "size=200m"))
+	grow("200m")
 	require.Contains(t, must(t, args(small)...), "resuming from "+before[len(before)-1])
 	require.Equal(t, readMetrics(t, whole), readMetrics(t, small))
 	want, got := checkpoints(t, whole), checkpoints(t, small)

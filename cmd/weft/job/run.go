@@ -243,6 +243,7 @@ func (r *run) compile() error {
 		err  error
 	}
 	r.header()
+	r.report.printf("%-9s compiling; the next run of this shape takes it from the compile cache", "program")
 	done := make(chan compiled, 1)
 	go func() {
 		step, err := r.rt.NewStep(r.model, r.opt, r.stepConfig())
@@ -298,6 +299,9 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 	s := &saver{
 		manager: r.manager, model: r.model, state: r.state, record: record, metrics: r.metrics, report: r.report,
 		tokensPerStep: r.globalBatch * r.MaxSeqLen,
+	}
+	if err := s.fits(from); err != nil {
+		return nil, err
 	}
 	var last trainer.EpochRecord
 	loop := trainer.Run{

@@ -58,6 +58,15 @@ func (s *saver) save(ctx context.Context, at trainer.Position, epochEnd bool) er
 	return nil
 }
 
+// fits reports, before the first step, that there is no room for a checkpoint: hours of training would end without one.
+func (s *saver) fits(at trainer.Position) error {
+	snapshot, err := s.snapshot(at, false)
+	if err != nil {
+		return err
+	}
+	return s.manager.CheckSpace(snapshot)
+}
+
 // next is where a run continues after the position of an epoch's end.
 func next(at trainer.Position) trainer.Position {
 	return trainer.Position{Epoch: at.Epoch + 1, Step: at.Step}
