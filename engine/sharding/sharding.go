@@ -298,13 +298,17 @@ func LargestDivisible(m Mesh, axes []string, dims []int, minElements int) Spec {
 	return Split(len(dims), best, axes...)
 }
 
-// tiling is 2 for a size that is whole tiles in float32 and bfloat16, 1 in float32 only, else 0. A TPU's tile is 128
-// elements of the last dimension by 8 (float32) or 16 (bfloat16) of another.
+// tiling is 2 for a size of whole tiles in float32 and bfloat16, 1 in float32 only, else 0. A TPU's tile is 128 elements
+// of the last dimension by 8 (float32) or 16 (bfloat16) of another; libtpu reduce-scatters bfloat16 in pairs of tiles only.
 func tiling(size int, last bool) int {
+	tile := 8
+	if last {
+		tile = 128
+	}
 	switch {
-	case last && size%128 == 0, !last && size%16 == 0:
+	case size%(2*tile) == 0:
 		return 2
-	case !last && size%8 == 0:
+	case size%tile == 0:
 		return 1
 	}
 	return 0

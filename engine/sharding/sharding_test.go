@@ -20,11 +20,12 @@ func TestLargestDivisible(t *testing.T) {
 		dims []int
 		want string
 	}{
-		{[]string{"fsdp"}, []int{64, 512}, "[-, fsdp]"},
+		{[]string{"fsdp"}, []int{64, 1024}, "[-, fsdp]"},
 		{[]string{"fsdp"}, []int{64, 256}, "[fsdp, -]"}, // 64 columns are half a tile
 		{[]string{"fsdp"}, []int{48, 256}, "[-, fsdp]"}, // 12 rows too
 		{[]string{"fsdp"}, []int{32, 256}, "[fsdp, -]"}, // 8 rows are a whole one in float32
-		{[]string{"fsdp"}, []int{32, 512}, "[-, fsdp]"},
+		{[]string{"fsdp"}, []int{32, 512}, "[-, fsdp]"}, // and so are 128 columns
+		{[]string{"fsdp"}, []int{64, 512}, "[fsdp, -]"}, // 16 rows are one in bfloat16, 128 columns half of a pair
 		{[]string{"fsdp"}, []int{256, 64}, "[fsdp, -]"},
 		{[]string{"fsdp"}, []int{256, 256}, "[fsdp, -]"},
 		{[]string{"fsdp"}, []int{255, 64}, "[-, fsdp]"},

@@ -82,12 +82,21 @@ func tpuCollectives(t *testing.T, path string) {
 	require.NoError(t, err)
 	require.Equal(t, "fsdp_y=4, fsdp_x=4", mesh.String())
 	var report strings.Builder
-	for _, v := range []variant{{scan: true, remat: arch.RematFull}, {scan: false, remat: arch.RematNone}} {
-		model, err := gemma.New(wide(t), arch.Options{Policy: policyOn(mesh, dtypes.BFloat16), Scan: v.scan, Remat: v.remat, MinShardElements: 1024})
+	for _, c := range []struct {
+		variant
+		reduce dtypes.DType
+		name   string // of reduce in the program
+	}{
+		{variant{scan: true, remat: arch.RematFull}, dtypes.Float32, "f32"},
+		{variant{scan: false, remat: arch.RematNone}, dtypes.BFloat16, "bf16"},
+	} {
+		policy := policyOn(mesh, dtypes.BFloat16)
+		policy.Reduce = c.reduce
+		model, err := gemma.New(wide(t), arch.Options{Policy: policy, Scan: c.scan, Remat: c.remat, MinShardElements: 1024})
 		require.NoError(t, err)
 		list := tpuStep(t, top, mesh, model)
-		requireFSDP(t, mesh, model, list)
-		fmt.Fprintf(&report, "%s\n%s\n", v, hlo.FormatCollectives(list))
+		requireFSDP(t, mesh, model, c.name, list)
+		fmt.Fprintf(&report, "%s, gradients reduced in %s\n%s\n", c.variant, c.reduce, hlo.FormatCollectives(list))
 	}
 	golden.Equal(t, "collectives_v6e_4x4.txt", []byte(report.String()))
 	require.NoError(t, top.Destroy())
@@ -116,8 +125,8 @@ func tpuStep(t *testing.T, top *pjrt.Topology, mesh sharding.Mesh, model *gemma.
 }
 
 // requireFSDP wants every split weight of the layers gathered twice a step in the compute dtype and its gradient
-// reduce-scattered once, one axis of the mesh after the other, in float32; no weight's gradient may be all-reduced.
-func requireFSDP(t *testing.T, mesh sharding.Mesh, model *gemma.Model, list []hlo.Collective) {
+// reduce-scattered once, one axis of the mesh after the other, in dtype reduce; no weight's gradient may be all-reduced.
+func requireFSDP(t *testing.T, mesh sharding.Mesh, model *gemma.Model, reduce string, list []hlo.Collective) {
 	t.Helper()
 	want, got, split := map[string]int{}, map[string]int{}, map[string]bool{}
 	for _, p := range model.Params() {
@@ -134,7 +143,7 @@ func requireFSDP(t *testing.T, mesh sharding.Mesh, model *gemma.Model, list []hl
 			for _, a := range spec.Axes(d) {
 				split[fmt.Sprint(part)] = true
 				part[d] /= mesh.AxisSize(a)
-				want[fmt.Sprint("reduce-scatter f32", part)] += len(p.Sources)
+				want[fmt.Sprint("reduce-scatter ", reduce, part)] += len(p.Sources)
 			}
 		}
 	}
