@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/gofrs/flock"
@@ -56,12 +57,31 @@ func Client(t testing.TB, name string, devices int) *pjrt.Client {
 	return c
 }
 
-// LockTPU makes this the only test on the machine that uses libtpu, until the test ends: libtpu refuses a second process.
+// tpuLock is the lock of this process, and how many of its tests and subtests hold it.
+var tpuLock struct {
+	sync.Mutex
+	file    *flock.Flock
+	holders int
+}
+
+// LockTPU makes this the only process on the machine whose tests use libtpu, until the test ends: libtpu refuses a
+// second one. A test may take it when one around it has.
 func LockTPU(t testing.TB) {
 	t.Helper()
-	l := flock.New(filepath.Join(os.TempDir(), "weft-test-libtpu.lock"))
-	if err := l.Lock(); err != nil {
-		t.Fatalf("lock %s: %v", l.Path(), err)
+	tpuLock.Lock()
+	defer tpuLock.Unlock()
+	if tpuLock.holders == 0 {
+		tpuLock.file = flock.New(filepath.Join(os.TempDir(), "weft-test-libtpu.lock"))
+		if err := tpuLock.file.Lock(); err != nil {
+			t.Fatalf("lock %s: %v", tpuLock.file.Path(), err)
+		}
 	}
-	t.Cleanup(func() { _ = l.Unlock() })
+	tpuLock.holders++
+	t.Cleanup(func() {
+		tpuLock.Lock()
+		defer tpuLock.Unlock()
+		if tpuLock.holders--; tpuLock.holders == 0 {
+			_ = tpuLock.file.Unlock()
+		}
+	})
 }
