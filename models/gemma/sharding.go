@@ -7,7 +7,7 @@ const DefaultMinShardElements = 1 << 16
 
 // spec chooses how one layer's tensor, or a tensor outside of the layers, is split: the embedding by words, so that the
 // lookup and the logits are vocab-parallel; the per-layer table by columns, which a lookup reads without gathering; any
-// other tensor along its largest divisible dimension. Small tensors are replicated.
+// other tensor as sharding.LargestDivisible says. Small tensors are replicated.
 func (m *Model) spec(source string, dims []int) sharding.Spec {
 	mesh, axes := m.opts.Policy.Mesh, m.opts.ShardAxes
 	n := mesh.Parts(axes...)
