@@ -75,7 +75,7 @@ func writeComparison(b *strings.Builder, plans []*StepPlan) {
 	}
 	for _, p := range plans {
 		if p.Saved != "" {
-			fmt.Fprintf(b, "\nkept in the compile cache%s: %s", prefixed(", ", p.Setting), p.Saved)
+			fmt.Fprintf(b, "\nkept in the compile cache%s:\n  %s\n", prefixed(", ", p.Setting), p.Saved)
 		}
 	}
 	heading(b, "assumptions")
