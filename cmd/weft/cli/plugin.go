@@ -20,7 +20,7 @@ type pluginCmd struct {
 
 // Help is the long help.
 func (pluginCmd) Help() string {
-	return `A PJRT plugin is the shared library that compiles and runs programs on a kind of device: XLA's for the CPU, libtpu for TPUs. A run looks for one in this order: --plugin, WEFT_PJRT_PLUGIN, weft's cache folder (WEFT_CACHE, else weft in the user's cache folder), and for TPUs the libtpu of the machine. The CPU plugin is installed by itself the first time a run needs it.`
+	return `A PJRT plugin is the shared library that compiles and runs programs on a kind of device: XLA's for the CPU, libtpu for TPUs. A run looks for one in this order: --plugin, WEFT_PJRT_PLUGIN, weft's cache folder (WEFT_CACHE, else weft in the user's cache folder), and for TPUs the libtpu of the machine. The CPU plugin is installed by itself the first time a run needs it, libtpu the first time that weft plan does.`
 }
 
 type pluginInstallCmd struct {

@@ -97,9 +97,7 @@ func writeMemory(b *strings.Builder, h plan.HBM) {
 	heading(b, "memory of a device, GiB")
 	w := columns(b)
 	for _, class := range memoryClasses(h) {
-		if class.bytes != 0 {
-			fmt.Fprintf(w, "  %s\t%.3f\t%s\n", class.name, gibs(class.bytes), class.note)
-		}
+		fmt.Fprintf(w, "  %s\t%.3f\t%s\n", class.name, gibs(class.bytes), class.note)
 	}
 	fmt.Fprintf(w, "  peak\t%.3f\tof %.3f\n", gibs(h.PeakBytes), gibs(h.LimitBytes))
 	w.Flush()
@@ -130,7 +128,7 @@ func writeCollectives(b *strings.Builder, list []plan.Collective, wire int64) {
 			async = "yes"
 		}
 		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%s\t%.2f\t%.1f%%\t%s\t%s\n", c.Kind, c.DType, c.Count, c.GroupSize, c.Axes,
-			float64(c.Bytes)/1e6, 100*float64(c.Bytes)/float64(max(1, wire)), async, c.Algorithm)
+			float64(c.Bytes)/1e6, 100*float64(c.Bytes)/float64(max(1, wire)), async, shortened(c.Algorithm, 20))
 	}
 	w.Flush()
 }
@@ -153,6 +151,14 @@ func writeTimes(b *strings.Builder, p *StepPlan) {
 	heading(b, "estimate, from everything overlapping to what the compiler made overlap")
 	fmt.Fprintf(b, "  step %.1f–%.1f ms, %s–%s tokens/s, MFU %.1f–%.1f%%\n", 1e3*e.StepSLow, 1e3*e.StepSHigh,
 		count(int(e.TokensPerSLow)), count(int(e.TokensPerSHigh)), 100*e.MFULow, 100*e.MFUHigh)
+}
+
+// shortened cuts a name to n columns; --json has it whole.
+func shortened(name string, n int) string {
+	if len(name) <= n {
+		return name
+	}
+	return name[:n-1] + "…"
 }
 
 // heading begins a section.

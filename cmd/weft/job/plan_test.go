@@ -1,0 +1,73 @@
+package job
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"weft/engine/plan"
+)
+
+func planConfig() PlanConfig {
+	return PlanConfig{
+		ModelFlags: ModelFlags{ModelID: "gemma-4-E2B", Freeze: FreezeAuto, ParamDType: DTypeAuto, ComputeDType: "bfloat16", Remat: "none"},
+		BatchFlags: BatchFlags{MaxSeqLen: 512, BatchSizePerDevice: 4}, Topology: "4x4", AcceleratorType: "TPU-V6E", NumSlices: 1, Effort: "O0",
+	}
+}
+
+// What does not fit is changed a little first: how the program is written, then the batch, then the slice.
+func TestSmallestChanges(t *testing.T) {
+	p := &planner{config: planConfig()}
+	var names []string
+	for _, v := range p.smallestChanges() {
+		names = append(names, v.name)
+		require.Equal(t, "full", v.config.Remat)
+		require.False(t, v.config.Save)
+	}
+	const before = "--remat full --scan "
+	require.Equal(t, []string{
+		"--remat full", "--remat full --scan", before + "--batch-size-per-device 2", before + "--batch-size-per-device 1",
+		before + "--topology v6e:4x8", before + "--topology v6e:8x8",
+	}, names)
+}
+
+// One setting changes at a time, and none is planned twice.
+func TestParseVariations(t *testing.T) {
+	c := planConfig()
+	c.Compare = []string{"batch=4,8", "remat=none,full", "batch-size-per-device=8", "scan=true"}
+	variations, err := parseVariations(c)
+	require.NoError(t, err)
+	var names []string
+	for _, v := range variations {
+		names = append(names, v.name)
+	}
+	require.Equal(t, []string{"", "batch=8", "remat=full", "scan=true"}, names)
+	require.Equal(t, 8, variations[1].config.BatchSizePerDevice)
+	require.Equal(t, "none", variations[1].config.Remat)
+}
+
+// The table stays within 100 columns, and says what was tried.
+func TestPlanTable(t *testing.T) {
+	p := &StepPlan{Model: "Gemma 4 (gemma-4-E2B)", TrainedParameters: 2_279_759_104, FrozenParameters: 2_348_810_275}
+	p.Topology, p.Chip, p.Devices, p.Mesh = "2 × v6e:4x4", "TPU v6e (Trillium)", 32, "replica=2, fsdp_y=4, fsdp_x=4"
+	p.WireBytes = 7e9
+	p.HBM.LimitBytes, p.HBM.PeakBytes = 31<<30, 40<<30
+	p.Collectives = []plan.Collective{{
+		Kind: "collective-permute", DType: "bf16", Count: 1000, Bytes: 7e9, GroupSize: 16, Axes: "xyz+core", Async: true,
+		Algorithm: "SingleInputAllReduceScatterFusion/StrategyRing",
+	}}
+	p.Assumptions = []string{strings.Repeat("word ", 100)}
+	p.Tried = []Attempt{{Change: "--remat full", Compiled: true, PeakBytes: 35 << 30, LimitBytes: 31 << 30}, {Change: "--topology v6e:4x8", Compiled: true, Fits: true, PeakBytes: 20 << 30}}
+	var b strings.Builder
+	require.NoError(t, WritePlans(&b, []*StepPlan{p}))
+	for line := range strings.Lines(b.String()) {
+		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100, line)
+		require.Equal(t, strings.TrimRight(line, " \n"), strings.TrimSuffix(line, "\n"))
+	}
+	require.Contains(t, b.String(), "It does not fit: 40.00 GiB of a device's 31.00 GiB (129%).")
+	require.Contains(t, b.String(), "--remat full: does not fit, 35.00 GiB")
+	require.Contains(t, b.String(), "The smallest change tried that fits: --topology v6e:4x8")
+	require.NoError(t, WritePlans(&b, []*StepPlan{p, p}))
+}
