@@ -209,7 +209,7 @@ func TestStopWhileCompiling(t *testing.T) {
 	cmd.Stderr = &errs
 	require.NoError(t, cmd.Start())
 	reader := bufio.NewReader(out)
-	for line := ""; !strings.HasPrefix(line, "steps "); {
+	for line := ""; !strings.HasPrefix(line, "program   compiling"); {
 		line, err = reader.ReadString('\n')
 		require.NoError(t, err)
 	}
