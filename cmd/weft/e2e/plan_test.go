@@ -74,10 +74,72 @@ func TestPlanGolden(t *testing.T) {
 			}
 			require.Equal(t, true, report["fits"])
 			require.Positive(t, report["compile_s"])
+			requireArithmetic(t, o.out, 1.35)
+			if top == "v6e:4x4" {
+				// On TPU7x the compiler makes loops of products and permutes out of a part of the gathers.
+				requireWire(t, o.out)
+			}
 			text := regexp.MustCompile(`"compile_s": [0-9.e+-]+`).ReplaceAllString(o.out, `"compile_s": 0`)
 			golden.Equal(t, "plan_"+strings.ReplaceAll(top, ":", "_")+".json", []byte(strings.ReplaceAll(text, dir, "DIR")))
 		})
 	}
+}
+
+// Without rematerialisation a step does hardly more arithmetic than the model needs.
+func TestPlanWithoutRemat(t *testing.T) {
+	o := planned(t, "--model-id", shortE2B(t), "--topology", "v6e:4x4", "--effort", "O0", "--remat", "none", "--json")
+	require.Zero(t, o.code, o.err)
+	requireArithmetic(t, o.out, 1.05)
+	requireWire(t, o.out)
+}
+
+// planJSON is the part of a plan that the tests of its figures read.
+type planJSON struct {
+	FLOPs struct{ Useful, Executed float64 }
+	HBM   struct {
+		Parameters float64 `json:"parameters_bytes"`
+	}
+	Collectives []struct {
+		Kind  string
+		Bytes float64
+	}
+}
+
+func parsePlan(t *testing.T, out string) planJSON {
+	t.Helper()
+	var p planJSON
+	require.NoError(t, json.Unmarshal([]byte(out), &p))
+	return p
+}
+
+// requireArithmetic holds a plan to at most limit times the useful products.
+func requireArithmetic(t *testing.T, out string, limit float64) {
+	t.Helper()
+	p := parsePlan(t, out)
+	require.Greater(t, p.FLOPs.Executed, p.FLOPs.Useful)
+	require.Less(t, p.FLOPs.Executed, limit*p.FLOPs.Useful)
+}
+
+// requireWire holds the weights on the wire of a plan of the shortened E2B on 16 devices to within 10% of the least that
+// FSDP needs: two gathers in bfloat16 and one reduce-scatter in float32 of what is trained but the embedding, whose words
+// stay where they are. No all-reduce is larger than the embedding lookup's.
+func requireWire(t *testing.T, out string) {
+	t.Helper()
+	p := parsePlan(t, out)
+	const devices, embedding, hidden = 16, 262144 * 1536, 64 * 512 * 1536
+	least := (p.HBM.Parameters*devices/4 - embedding) * (2 + 2 + 4) * (devices - 1) / devices
+	// The hidden states before the head, bfloat16, and their gradient, float32, travel too.
+	weights := -float64(hidden * (2 + 4) * (devices - 1) / devices)
+	for _, c := range p.Collectives {
+		switch c.Kind {
+		case "all-gather", "reduce-scatter":
+			weights += c.Bytes
+		case "all-reduce":
+			require.LessOrEqual(t, c.Bytes, 2.0*2*hidden, "an all-reduce of %g bytes", c.Bytes)
+		}
+	}
+	require.Greater(t, weights, 0.9*least)
+	require.Less(t, weights, 1.1*least)
 }
 
 // lookUp follows a path of names and 0, the first element, through JSON.
