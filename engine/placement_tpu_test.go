@@ -2,8 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -16,35 +14,13 @@ import (
 	"weft/engine/transform"
 	"weft/pjrt"
 	"weft/pjrt/pjrttest"
-	"weft/pjrt/plugin"
 )
-
-// libtpuEnv holds libtpu's path in a copy of this test's process, which alone loads it: libtpu does not bear other plugins
-// beside it.
-const libtpuEnv = "WEFT_TEST_ENGINE_LIBTPU"
 
 // On every kind of slice, the mesh chosen for it lets the compiler keep the reduction of a gradient as reduce-scatters.
 // No chip is present.
-func TestReductionsOnTPUSlices(t *testing.T) {
-	if path := os.Getenv(libtpuEnv); path != "" {
-		reductionsOnSlices(t, path)
-		return
-	}
-	path := pjrttest.Path(t, "tpu")
-	pjrttest.LockTPU(t)
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), libtpuEnv+"="+path)
-	for name, value := range plugin.OffTPUEnv("v6e-16") {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "--- PASS: "+t.Name())
-}
+func TestReductionsOnTPUSlices(t *testing.T) { pjrttest.TPU(t, reductionsOnSlices) }
 
-func reductionsOnSlices(t *testing.T, path string) {
-	p, err := pjrt.Load(path)
-	require.NoError(t, err)
+func reductionsOnSlices(t *testing.T, p *pjrt.Plugin) {
 	for _, c := range []struct {
 		topology, mesh, sums string
 	}{

@@ -2,8 +2,6 @@ package plan
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -17,32 +15,12 @@ import (
 	"weft/engine/tpu"
 	"weft/pjrt"
 	"weft/pjrt/pjrttest"
-	"weft/pjrt/plugin"
 )
 
-// childEnv names libtpu's file to a copy of this test's process, which alone loads it: it does not bear other plugins
-// beside it.
-const childEnv = "WEFT_TEST_PLAN_LIBTPU"
-
-// inChild runs the test in a process of its own with libtpu; without a plugin or a network it is skipped, loudly.
+// inChild runs the test in a process of its own with libtpu.
 func inChild(t *testing.T, body func(t *testing.T, p Plugin)) {
 	t.Helper()
-	if path := os.Getenv(childEnv); path != "" {
-		p, err := pjrt.Load(path)
-		require.NoError(t, err)
-		body(t, Plugin{Plugin: p, ID: "test"})
-		return
-	}
-	path := pjrttest.Path(t, "tpu")
-	pjrttest.LockTPU(t)
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), childEnv+"="+path)
-	for name, value := range plugin.OffTPUEnv("v6e-16") {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "--- PASS: "+t.Name())
+	pjrttest.TPU(t, func(t *testing.T, p *pjrt.Plugin) { body(t, Plugin{Plugin: p, ID: "test"}) })
 }
 
 // What package tpu says of a slice is what libtpu says: devices, where they stand, memory.

@@ -3,8 +3,6 @@ package gemma_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -21,7 +19,6 @@ import (
 	"weft/models/gemma"
 	"weft/pjrt"
 	"weft/pjrt/pjrttest"
-	"weft/pjrt/plugin"
 )
 
 // planned is a Gemma 3 of two layers, of which a plan can be checked by hand. Its rows are short, so that attention, which
@@ -138,30 +135,10 @@ func TestPlannedBytesOnFourDevices(t *testing.T) {
 	require.InDelta(t, 1.5*float64(payload[hlo.AllReduce]), wire[hlo.AllReduce], 8)
 }
 
-const planEnv = "WEFT_TEST_GEMMA_PLAN_LIBTPU"
-
 // The same model for a v6e 4x4 slice that is not there: products that became convolutions, loops without trip counts.
-func TestPlannedForTPU(t *testing.T) {
-	if path := os.Getenv(planEnv); path != "" {
-		plannedForTPU(t, path)
-		return
-	}
-	path := pjrttest.Path(t, "tpu")
-	pjrttest.LockTPU(t)
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), planEnv+"="+path)
-	for name, value := range plugin.OffTPUEnv("v6e-16") {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "--- PASS: "+t.Name())
-	t.Logf("%s", out)
-}
+func TestPlannedForTPU(t *testing.T) { pjrttest.TPU(t, plannedForTPU) }
 
-func plannedForTPU(t *testing.T, path string) {
-	p, err := pjrt.Load(path)
-	require.NoError(t, err)
+func plannedForTPU(t *testing.T, p *pjrt.Plugin) {
 	top, err := tpu.Parse("v6e:4x4")
 	require.NoError(t, err)
 	const devices = 16

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,12 +22,7 @@ import (
 	"weft/models/gemma"
 	"weft/pjrt"
 	"weft/pjrt/pjrttest"
-	"weft/pjrt/plugin"
 )
-
-// tpuEnv holds libtpu's path in a copy of this test's process, which alone loads it: libtpu does not bear other plugins
-// beside it.
-const tpuEnv = "WEFT_TEST_GEMMA_LIBTPU"
 
 // wide is gemma4-tiny with six layers whose widths fill a TPU's tiles and divide over 16 chips.
 func wide(t *testing.T) *gemma.Config {
@@ -55,25 +49,10 @@ func wide(t *testing.T) *gemma.Config {
 
 // What the training step communicates on a v6e slice, compiled with no chip present.
 func TestGoldenTPUCollectives(t *testing.T) {
-	if path := os.Getenv(tpuEnv); path != "" {
-		tpuCollectives(t, path)
-		return
-	}
-	path := pjrttest.Path(t, "tpu")
-	pjrttest.LockTPU(t)
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-update="+flag.Lookup("update").Value.String())
-	cmd.Env = append(os.Environ(), tpuEnv+"="+path)
-	for name, value := range plugin.OffTPUEnv("v6e-16") {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "--- PASS: "+t.Name())
+	pjrttest.TPU(t, tpuCollectives, "-update="+flag.Lookup("update").Value.String())
 }
 
-func tpuCollectives(t *testing.T, path string) {
-	p, err := pjrt.Load(path)
-	require.NoError(t, err)
+func tpuCollectives(t *testing.T, p *pjrt.Plugin) {
 	top, err := p.NewTopology("v6e:4x4", nil)
 	require.NoError(t, err)
 	devices, err := top.Devices()

@@ -4,7 +4,9 @@ package pjrttest
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -84,4 +86,33 @@ func LockTPU(t testing.TB) {
 			_ = tpuLock.file.Unlock()
 		}
 	})
+}
+
+// tpuChild holds libtpu's path in the process that TPU starts.
+const tpuChild = "WEFT_TEST_TPU_CHILD"
+
+// TPU runs the body of a test with libtpu in a copy of the test's process, with no chip present: libtpu does not bear
+// other plugins beside it. args are flags for the copy, such as -update. It takes [LockTPU], and skips as [Path] does.
+func TPU(t *testing.T, body func(t *testing.T, p *pjrt.Plugin), args ...string) {
+	t.Helper()
+	if path := os.Getenv(tpuChild); path != "" {
+		p, err := pjrt.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body(t, p)
+		return
+	}
+	path := Path(t, "tpu")
+	LockTPU(t)
+	cmd := exec.Command(os.Args[0], append([]string{"-test.run=^" + t.Name() + "$", "-test.v"}, args...)...)
+	cmd.Env = append(os.Environ(), tpuChild+"="+path)
+	for name, value := range plugin.OffTPUEnv("v6e-16") {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Fatalf("the test's process with libtpu: %v\n%s", err, out)
+	}
+	t.Logf("%s", out)
 }
