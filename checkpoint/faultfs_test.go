@@ -317,6 +317,22 @@ func (m *memFS) Rename(oldName, newName string) error {
 	})
 }
 
+func (m *memFS) Replace(name string, content []byte) error {
+	return m.step("replace "+name, func() error {
+		d, base, err := m.parent(name)
+		if err != nil {
+			return err
+		}
+		if n := d.entries[base]; n != nil && n.dir {
+			return pathErr("replace", name, syscall.EISDIR)
+		}
+		n := &node{data: slices.Clone(content), durable: slices.Clone(content)}
+		d.change(func(e map[string]*node) { e[base] = n }, base)
+		d.synced, d.pending = maps.Clone(d.entries), nil
+		return nil
+	})
+}
+
 func (m *memFS) Remove(name string) error {
 	return m.step("remove "+name, func() error {
 		d, base, err := m.parent(name)

@@ -17,6 +17,9 @@ type FS interface {
 	// Rename gives a file or folder another name within the same folder, at
 	// once or not at all; fs.ErrExist when the new name is taken.
 	Rename(oldName, newName string) error
+	// Replace makes a small file with this content, whatever file had the name:
+	// at once, and durable when it returns. One call at a time for a name.
+	Replace(name string, content []byte) error
 	// Remove deletes a file or an empty folder. It never follows a link.
 	Remove(name string) error
 	// List returns the entries of a folder, sorted by name.

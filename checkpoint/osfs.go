@@ -61,6 +61,35 @@ func renameChecked(oldName, newName string) error {
 	return os.Rename(oldName, newName)
 }
 
+// replacePrefix begins the name of the file in which Replace writes; a crash
+// leaves it at most, and the next Replace of that file writes over it.
+const replacePrefix = ".weft-replace-"
+
+// Replace implements FS.
+func (o OS) Replace(name string, content []byte) error {
+	dir, base := filepath.Split(filepath.Clean(name))
+	tmp := filepath.Join(dir, replacePrefix+base)
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = os.Remove(tmp)
+		return err
+	}
+	return o.SyncDir(filepath.Dir(name))
+}
+
 // Remove implements FS.
 func (OS) Remove(name string) error { return os.Remove(name) }
 

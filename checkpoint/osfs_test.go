@@ -56,6 +56,22 @@ func TestOSContract(t *testing.T) {
 	require.NoError(t, r.Close())
 	_, err = o.Open(in("a/b"))
 	require.ErrorContains(t, err, "not a regular file")
+	require.NoError(t, os.WriteFile(in("a/"+replacePrefix+"r"), []byte("left by a crash, longer than what comes"), 0o600))
+	for _, content := range []string{"new", "newer", ""} {
+		require.NoError(t, o.Replace(in("a/r"), []byte(content)))
+		b, err := os.ReadFile(in("a/r"))
+		require.NoError(t, err)
+		require.Equal(t, content, string(b))
+	}
+	require.Error(t, o.Replace(in("a/b"), []byte("x")), "a folder is not replaced")
+	require.NoError(t, os.Symlink("f", in("a/"+replacePrefix+"s")))
+	require.ErrorIs(t, o.Replace(in("a/s"), nil), syscall.ELOOP, "a link is not written through")
+	require.NoError(t, os.Remove(in("a/"+replacePrefix+"s")))
+	list, err = o.List(in("a"))
+	require.NoError(t, err)
+	for _, d := range list {
+		require.NotContains(t, d.Name, replacePrefix)
+	}
 	require.Error(t, o.Remove(in("a")), "not empty")
 	require.NoError(t, o.SyncDir(in("a")))
 	free, err := o.FreeSpace(dir)
@@ -168,6 +184,7 @@ func (k *killFS) Create(name string) (File, error) {
 func (f killFile) Write(p []byte) (int, error)        { f.k.step(); return f.File.Write(p) }
 func (f killFile) Sync() error                        { f.k.step(); return f.File.Sync() }
 func (k *killFS) Rename(a, b string) error            { k.step(); return k.OS.Rename(a, b) }
+func (k *killFS) Replace(name string, b []byte) error { k.step(); return k.OS.Replace(name, b) }
 func (k *killFS) Remove(name string) error            { k.step(); return k.OS.Remove(name) }
 func (k *killFS) MkdirAll(dir string) error           { k.step(); return k.OS.MkdirAll(dir) }
 func (k *killFS) SyncDir(dir string) error            { k.step(); return k.OS.SyncDir(dir) }
