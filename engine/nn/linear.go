@@ -45,6 +45,23 @@ func (p Policy) Linear(x, w *Node, spec sharding.Spec) *Node {
 	return transform.CustomVJP("linear", fwd, bwd, ConvertDType(x, p.Compute), w)[0]
 }
 
+// LinearKept is Linear with the weight that Policy.Kept made of w. It gathers nothing, neither forward nor backward; the
+// gradient goes to w as Linear's does. A nil whole is Linear.
+func (p Policy) LinearKept(x, w, whole *Node, spec sharding.Spec) *Node {
+	if whole == nil {
+		return p.Linear(x, w, spec)
+	}
+	last := []int{x.Rank() - 1}
+	fwd := func(in []*Node) []*Node {
+		return []*Node{dot(in[0], in[2], last, nil, []int{1}, nil, p.Compute)}
+	}
+	bwd := func(in, _, ct []*Node) []*Node {
+		dx := dot(ct[0], in[2], last, nil, []int{0}, nil, p.Compute)
+		return []*Node{dx, ConvertDType(p.weightGradient(ct[0], in[0], spec), in[1].DType()), nil}
+	}
+	return transform.CustomVJP("linear_kept", fwd, bwd, ConvertDType(x, p.Compute), w, whole)[0]
+}
+
 // GatedGelu returns gelu(gate)·up, where gelu is the approximation by tanh (Hendrycks and Gimpel, arXiv 1606.08415).
 // It computes in float32 and keeps its two inputs only.
 func (p Policy) GatedGelu(gate, up *Node) *Node {

@@ -123,6 +123,13 @@ func blocks(s sizes) []block {
 				plain: func(xs []*Node) []*Node { return []*Node{Einsum("btk,nk->btn", xs[0], xs[1])} },
 			})
 		}
+		all = append(all, block{
+			name: fmt.Sprintf("linear kept %v", spec), inputs: []*tensors.Tensor{x, w},
+			block: func(p Policy, xs []*Node) []*Node {
+				return []*Node{p.LinearKept(p.Batch(xs[0]), xs[1], p.Kept(xs[1], spec), spec)}
+			},
+			plain: func(xs []*Node) []*Node { return []*Node{Einsum("btk,nk->btn", xs[0], xs[1])} },
+		})
 		all = append(all, vocabBlocks(s, spec)...)
 	}
 	for _, spec := range []sharding.Spec{nil, {{"x", "y"}}} {

@@ -2,8 +2,8 @@
 // mathematics only.
 //
 // Matrices are float32 master weights that lie split over the mesh. A block converts its weight to the compute dtype
-// while it is still split, gathers it for one use and forgets it; the backward pass gathers again (ZeRO-3), and the
-// weight's gradient is a float32 product that is reduce-scattered in float32 and lands split as the master is.
+// while it is still split, gathers it for one use and forgets it; the backward pass gathers again (ZeRO-3), unless
+// Policy.Kept gathered it for both. The weight's gradient is a float32 product that is reduce-scattered in float32 and lands split as the master is.
 // Activations are split by rows of the batch. Norms, softmax, rotary embeddings and the loss compute in float32.
 //
 // The functions panic on wrong shapes, as GoMLX does; the engine turns that into an error.
@@ -74,6 +74,17 @@ func (p Policy) Batch(x *Node) *Node { return p.constrain(x, p.BatchSpec(x.Rank(
 // other blocks of this package, which reduce in float32, do not use it.
 func (p Policy) Weight(w *Node, spec sharding.Spec) *Node {
 	return p.whole(ConvertDType(w, p.Compute), spec)
+}
+
+// Kept gathers a master weight [out, in], split by spec, for both passes; LinearKept takes the result beside w, which gets
+// the gradient. Called in a Scan's body, the whole weights of all steps are stacked; called outside of a Checkpoint whose
+// function multiplies by it, the weight is not gathered again. It is nil where there is nothing to gather: with one
+// device, and for a weight that is not split.
+func (p Policy) Kept(w *Node, spec sharding.Spec) *Node {
+	if !p.sharded() || spec.IsReplicated() {
+		return nil
+	}
+	return transform.Keep(p.Weight(w, spec))
 }
 
 // whole gathers w, which is split by spec; the gradient is reduced in w's dtype and split again.

@@ -80,6 +80,15 @@ func recompute(outs, params []*graph.Node, since graph.NodeId, values, cotangent
 	return grads
 }
 
+// Keep returns x. Where the backward pass of a Scan reads it, the forward loop stacks it, even if it could be made again
+// from the xs and the closed-over values by moving data: a gathered weight is not gathered a second time then. Inside
+// Checkpoint it does nothing: keep what Checkpoint closes over.
+func Keep(x *graph.Node) *graph.Node {
+	same := func(in []*graph.Node) []*graph.Node { return in }
+	pass := func(_, _, cotangents []*graph.Node) []*graph.Node { return cotangents }
+	return CustomVJP("keep", same, pass, x)[0]
+}
+
 // Constrain fixes the sharding of x over the mesh of the program, and that of its cotangent. The spec may have fewer
 // dimensions than x; those left out are not split.
 func Constrain(x *graph.Node, spec sharding.Spec) *graph.Node {

@@ -1,5 +1,6 @@
 // Package transform has the four combinators that a training step needs beside plain operations: CustomVJP, Checkpoint,
-// Scan and Constrain, for GoMLX graphs; and ReduceScatterDot, the product whose collectives are ours.
+// Scan and Constrain, for GoMLX graphs; Keep, which tells Scan what to stack; and ReduceScatterDot, the product whose
+// collectives are ours.
 //
 //	h, _ := transform.Scan(func(carry, w []*graph.Node) ([]*graph.Node, []*graph.Node) {
 //		return []*graph.Node{layer(carry[0], w[0], mask)}, nil // mask is closed over

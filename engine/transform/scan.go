@@ -15,7 +15,8 @@ type Remat int
 const (
 	// RematNone stacks, over the steps, those values of the body that its gradient reads; no matrix product is
 	// computed twice. Reshapes, transposes, broadcasts and conversions of such values, and weights prepared
-	// from xs and closed-over values by them and by constraints alone, are made again rather than stacked.
+	// from xs and closed-over values by them and by constraints alone, are made again rather than stacked; Keep
+	// makes an exception.
 	RematNone Remat = iota
 	// RematFull keeps the carries and xs only; the backward body computes the rest again.
 	RematFull

@@ -71,17 +71,37 @@ func TestWhatScanKeeps(t *testing.T) {
 	}
 }
 
-// Weights are prepared again from the xs rather than stacked, whatever Remat says.
-func TestPreparedWeightsAreNotStacked(t *testing.T) {
-	_, loops := lowered(t, func(g *graph.Graph, in []*node) []*node {
-		out, _ := transform.Scan(func(c, xs []*node) ([]*node, []*node) {
-			w := transform.Constrain(graph.ConvertDType(graph.Transpose(xs[0], 0, 1), dtypes.BFloat16), nil)
-			return nodes(graph.ConvertDType(dot(graph.ConvertDType(c[0], dtypes.BFloat16), w), dtypes.Float32)), nil
-		}, in[:1], in[1:2], transform.ScanOptions{})
-		return graph.Gradient(total(out[0]), in[:2]...)
-	})
-	// The carry is stacked as the product reads it, in bfloat16.
-	require.Equal(t, []string{"i32, 2x3xf32, 5x2x3xbf16, 5x3x3xf32", "i32, 2x3xf32, 5x3x3xf32, 5x3x3xf32, 5x2x3xbf16"}, loops)
+// Weights are prepared again from the xs rather than stacked, whatever Remat says, unless they are to be kept.
+func TestPreparedWeightsAreStackedOnRequest(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		keep              func(*node) *node
+		again             bool // the product in the backward pass
+		forward, backward string
+	}{
+		// The carry is stacked as the product reads it, in bfloat16.
+		{"prepared again", graph.Identity, false, "i32, 2x3xf32, 5x2x3xbf16, 5x3x3xf32", "i32, 2x3xf32, 5x3x3xf32, 5x3x3xf32, 5x2x3xbf16"},
+		{"kept", transform.Keep, false, "i32, 2x3xf32, 5x3x3xbf16, 5x2x3xbf16, 5x3x3xf32", "i32, 2x3xf32, 5x3x3xf32, 5x3x3xbf16, 5x2x3xbf16"},
+		// Here the carry is stacked as the checkpoint reads it.
+		{"kept outside of a checkpoint", transform.Keep, true, "i32, 2x3xf32, 5x2x3xf32, 5x3x3xbf16, 5x3x3xf32", "i32, 2x3xf32, 5x3x3xf32, 5x2x3xf32, 5x3x3xbf16"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, loops := lowered(t, func(g *graph.Graph, in []*node) []*node {
+				out, _ := transform.Scan(func(carry, xs []*node) ([]*node, []*node) {
+					w := c.keep(transform.Constrain(graph.ConvertDType(graph.Transpose(xs[0], 0, 1), dtypes.BFloat16), nil))
+					product := func(in []*node) []*node {
+						return nodes(graph.ConvertDType(dot(graph.ConvertDType(in[0], dtypes.BFloat16), w), dtypes.Float32))
+					}
+					if c.again {
+						return transform.Checkpoint(product, carry[0]), nil
+					}
+					return product(carry), nil
+				}, in[:1], in[1:2], transform.ScanOptions{})
+				return graph.Gradient(total(out[0]), in[:2]...)
+			})
+			require.Equal(t, []string{c.forward, c.backward}, loops)
+		})
+	}
 }
 
 func TestWhatCheckpointComputesAgain(t *testing.T) {

@@ -27,6 +27,9 @@ type Options struct {
 	Scan bool
 	// Remat is RematNone or RematFull.
 	Remat string
+	// Gathers is how often a step gathers a split weight of the layers: 2, for the forward and again for the backward
+	// pass, or 1, which keeps the whole weights of all layers in the compute dtype between the passes. 0 is 2.
+	Gathers int
 	// Freeze has patterns of names of tensors that are not trained: `*` and `?` as in a shell, matched against the
 	// checkpoint's name or the name without `model.` and `.weight`. nil freezes the architecture's default, an empty
 	// list nothing.

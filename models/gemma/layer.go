@@ -8,14 +8,34 @@ import (
 	"weft/engine/sharding"
 )
 
+// tensor is a weight of a layer with its sharding; w is nil where the layer has none of that name. whole is the matrix
+// gathered for both passes, nil where each pass gathers it.
+type tensor struct {
+	w, whole *Node
+	spec     sharding.Spec
+}
+
 // bound gives a layer its own weights, by their names below the layer.
-type bound func(name string) (w *Node, spec sharding.Spec)
+type bound func(name string) tensor
 
 func (c *pass) bind(prefix string, weights map[string]*Node) bound {
-	return func(name string) (*Node, sharding.Spec) {
+	return func(name string) tensor {
 		name = prefix + "." + name
-		return weights[name], c.specs[name]
+		return tensor{w: weights[name], spec: c.specs[name]}
 	}
+}
+
+// gathered gathers the layer's matrices for both passes. Vectors are too small to be split.
+func (c *pass) gathered(l Layer, w bound) bound {
+	kept := map[string]tensor{}
+	for _, d := range c.cfg.layerWeights(l) {
+		t := w(d.name)
+		if len(d.dims) == 2 {
+			t.whole = c.policy.Kept(t.w, t.spec)
+		}
+		kept[d.name] = t
+	}
+	return func(name string) tensor { return kept[name] }
 }
 
 // layer computes one decoder layer for x [B, T, H] and its per-layer input [B, T, P]. It returns the keys and values
@@ -29,7 +49,7 @@ func (c *pass) layer(l Layer, w bound, x, perLayer *Node) (*Node, keyValue) {
 		gated := c.policy.GatedGelu(c.linear(w, "per_layer_input_gate", x), perLayer)
 		x = Add(x, c.normed(w, "post_per_layer_input_norm", c.linear(w, "per_layer_projection", gated)))
 	}
-	if scalar, _ := w(layerScalar); scalar != nil {
+	if scalar := w(layerScalar).w; scalar != nil {
 		scaled := Mul(ConvertDType(x, dtypes.Float32), ExpandLeftToRank(scalar, x.Rank()))
 		x = ConvertDType(scaled, x.DType())
 	}
@@ -37,13 +57,13 @@ func (c *pass) layer(l Layer, w bound, x, perLayer *Node) (*Node, keyValue) {
 }
 
 func (c *pass) linear(w bound, name string, x *Node) *Node {
-	matrix, spec := w(name)
-	return c.policy.Linear(x, matrix, spec)
+	t := w(name)
+	return c.policy.LinearKept(x, t.w, t.whole, t.spec)
 }
 
 func (c *pass) normed(w bound, name string, x *Node) *Node {
-	scale, spec := w(name)
-	return c.norm(x, scale, spec)
+	t := w(name)
+	return c.norm(x, t.w, t.spec)
 }
 
 // mlp is down(gelu(gate·x)·(up·x)).

@@ -66,7 +66,14 @@ func New(cfg *Config, o Options) (*Model, error) {
 	if o.MinShardElements == 0 {
 		o.MinShardElements = DefaultMinShardElements
 	}
-	o.Policy.Gathering = nn.GatherApart
+	switch o.Gathers {
+	case 0, 2:
+		o.Policy.Gathering = nn.GatherApart
+	case 1:
+		o.Policy.Gathering = nn.GatherOnce
+	default:
+		return nil, fmt.Errorf("gemma: %d gathers of a weight in a step: use 1 or 2", o.Gathers)
+	}
 	m := &Model{cfg: cfg, opts: o}
 	if err := m.declare(); err != nil {
 		return nil, fmt.Errorf("gemma: %w", err)
@@ -172,8 +179,12 @@ func (c *pass) step(s segment, j int, weights map[string]*Node, x, perLayer *Nod
 	if full {
 		inner.policy.Gathering = nn.GatherOnce
 	}
+	l, w := c.cfg.Layers[s.layer(0, j)], c.bind(s.name(j), weights)
+	if c.opts.Gathers == 1 {
+		w = c.gathered(l, w) // out here: what body gathers, remat gathers again
+	}
 	body := func(in []*Node) []*Node {
-		y, kv := inner.layer(c.cfg.Layers[s.layer(0, j)], c.bind(s.name(j), weights), in[0], perLayer)
+		y, kv := inner.layer(l, w, in[0], perLayer)
 		out := []*Node{c.policy.Batch(y)}
 		if c.exports(s, j) {
 			out = append(out, kv.k, kv.v)

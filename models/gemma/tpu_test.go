@@ -63,19 +63,24 @@ func tpuCollectives(t *testing.T, p *pjrt.Plugin) {
 	var report strings.Builder
 	for _, c := range []struct {
 		variant
-		reduce dtypes.DType
-		name   string // of reduce in the program
+		gathers int
+		reduce  dtypes.DType
+		name    string // of reduce in the program
 	}{
-		{variant{scan: true, remat: arch.RematFull}, dtypes.Float32, "f32"},
-		{variant{scan: false, remat: arch.RematNone}, dtypes.BFloat16, "bf16"},
+		{variant{scan: true, remat: arch.RematFull}, 2, dtypes.Float32, "f32"},
+		{variant{scan: false, remat: arch.RematNone}, 2, dtypes.BFloat16, "bf16"},
+		{variant{scan: true, remat: arch.RematFull}, 1, dtypes.Float32, "f32"},
+		{variant{scan: true, remat: arch.RematNone}, 1, dtypes.Float32, "f32"},
+		{variant{scan: false, remat: arch.RematFull}, 1, dtypes.Float32, "f32"},
+		{variant{scan: false, remat: arch.RematNone}, 1, dtypes.Float32, "f32"},
 	} {
 		policy := policyOn(mesh, dtypes.BFloat16)
 		policy.Reduce = c.reduce
-		model, err := gemma.New(wide(t), arch.Options{Policy: policy, Scan: c.scan, Remat: c.remat, MinShardElements: 1024})
+		model, err := gemma.New(wide(t), arch.Options{Policy: policy, Scan: c.scan, Remat: c.remat, Gathers: c.gathers, MinShardElements: 1024})
 		require.NoError(t, err)
 		list := tpuStep(t, top, mesh, model)
-		requireFSDP(t, mesh, model, c.name, list)
-		fmt.Fprintf(&report, "%s, gradients reduced in %s\n%s\n", c.variant, c.reduce, hlo.FormatCollectives(list))
+		requireFSDP(t, mesh, model, traffic{compute: "bf16", reduce: c.name, gathers: c.gathers}, list)
+		fmt.Fprintf(&report, "%s, weights gathered %d×, gradients reduced in %s\n%s\n", c.variant, c.gathers, c.reduce, hlo.FormatCollectives(list))
 	}
 	golden.Equal(t, "collectives_v6e_4x4.txt", []byte(report.String()))
 	require.NoError(t, top.Destroy())
@@ -103,9 +108,15 @@ func tpuStep(t *testing.T, top *pjrt.Topology, mesh sharding.Mesh, model *gemma.
 	return list
 }
 
-// requireFSDP wants every split weight of the layers gathered twice a step in the compute dtype and its gradient
-// reduce-scattered once, one axis of the mesh after the other, in dtype reduce; no weight's gradient may be all-reduced.
-func requireFSDP(t *testing.T, mesh sharding.Mesh, model *gemma.Model, reduce string, list []hlo.Collective) {
+// traffic is what a step sends of its weights and gradients: their dtypes, and how often each weight is gathered.
+type traffic struct {
+	compute, reduce string
+	gathers         int
+}
+
+// requireFSDP wants every split weight of the layers gathered so many times a step in the compute dtype and its gradient
+// reduce-scattered once, one axis of the mesh after the other; no weight's gradient may be all-reduced.
+func requireFSDP(t *testing.T, mesh sharding.Mesh, model *gemma.Model, w traffic, list []hlo.Collective) {
 	t.Helper()
 	want, got, split := map[string]int{}, map[string]int{}, map[string]bool{}
 	for _, p := range model.Params() {
@@ -116,13 +127,13 @@ func requireFSDP(t *testing.T, mesh sharding.Mesh, model *gemma.Model, reduce st
 		if len(p.Sources) > 1 {
 			dims, spec = dims[1:], spec.DropLeading(1)
 		}
-		want[fmt.Sprint("all-gather bf16", dims)] += 2 * len(p.Sources)
+		want[fmt.Sprint("all-gather ", w.compute, dims)] += w.gathers * len(p.Sources)
 		part := slices.Clone(dims)
 		for d := range dims {
 			for _, a := range spec.Axes(d) {
 				split[fmt.Sprint(part)] = true
 				part[d] /= mesh.AxisSize(a)
-				want[fmt.Sprint("reduce-scatter ", reduce, part)] += len(p.Sources)
+				want[fmt.Sprint("reduce-scatter ", w.reduce, part)] += len(p.Sources)
 			}
 		}
 	}
