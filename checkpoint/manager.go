@@ -37,13 +37,20 @@ const (
 
 // Options of Open.
 type Options struct {
-	// Keep is the number of checkpoints to keep, ranked by KeepBy; 0 keeps all.
-	// The newest committed one is kept in any case, so that a run can resume:
-	// with Keep 1 there are up to two, the best and the newest.
+	// Keep is the number of checkpoints to keep, ranked by KeepBy; 0 keeps none
+	// for its rank. A checkpoint stays when one of the rules Keep, KeepLast and
+	// KeepEvery keeps it; with none of them set all stay. The newest committed
+	// one is kept in any case, so that a run can resume: with Keep 1 there are up
+	// to two, the best and the newest.
 	Keep int
 	// KeepBy is the name of a metric, smaller is better, or KeepByStep. A
 	// checkpoint without the metric, or with NaN, ranks last.
 	KeepBy string
+	// KeepLast is the number of newest checkpoints to keep besides; 0: no such rule.
+	KeepLast int
+	// KeepEvery keeps for ever the checkpoint at the end of every epoch that it
+	// divides: one with a model folder. 0: no such rule.
+	KeepEvery int
 	// ReadOnly takes no lock, cleans nothing and refuses Save and Prune; the
 	// folder may belong to a running job.
 	ReadOnly bool
@@ -59,6 +66,7 @@ type Entry struct {
 	Sequence int     // order of commits, from 1; 0 when Err is set
 	Metrics  Metrics // nil when Err is set
 	Bytes    int64   // sum of its files, without the manifest
+	Model    bool    // it has a Hugging Face folder beside the train state
 	Linked   bool    // reached through a symbolic link: never deleted
 	// Err is set when the manifest cannot be used: a *DamagedError,
 	// ErrNewerFormat, or what reading it gave.
@@ -84,11 +92,8 @@ type Manager struct {
 // and removes what a run that died has left half done (see Recovered). A path
 // owned by a live run gives a [*LockedError]. Close gives the path back.
 func Open(fsys FS, root string, opts Options) (*Manager, error) {
-	if opts.Keep < 0 {
-		return nil, fmt.Errorf("opening checkpoints: keep %d is negative; 0 keeps all", opts.Keep)
-	}
-	if opts.Keep > 0 && opts.KeepBy == "" {
-		return nil, errors.New("opening checkpoints: keeping the best needs the name of a metric or \"step\"")
+	if err := opts.check(); err != nil {
+		return nil, fmt.Errorf("opening checkpoints: %w", err)
 	}
 	m := &Manager{fs: fsys, root: root, dir: path.Join(root, Folder), opts: opts}
 	if opts.ReadOnly {
@@ -194,7 +199,7 @@ func (m *Manager) List() ([]Entry, error) {
 		case man.Step != e.Step || man.Epoch != e.Epoch:
 			e.Err = damaged(e.Dir, ManifestFile, "it is that of epoch %d step %d; was the folder renamed?", man.Epoch, man.Step)
 		default:
-			e.Metrics, e.Bytes, e.Sequence = man.Metrics, man.Bytes(), man.Sequence
+			e.Metrics, e.Bytes, e.Sequence, e.Model = man.Metrics, man.Bytes(), man.Sequence, man.HasModel()
 		}
 		list = append(list, e)
 	}

@@ -49,7 +49,7 @@ func TestSurplus(t *testing.T) {
 			list = append(list, e)
 		}
 		var got []int
-		for _, e := range surplus(list, tc.keep, tc.by) {
+		for _, e := range surplus(Options{Keep: tc.keep, KeepBy: tc.by}.Decide(list)) {
 			got = append(got, e.Step)
 		}
 		require.Equal(t, tc.want, got, tc.name)

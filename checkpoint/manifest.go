@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -137,6 +138,11 @@ func (m *Manifest) Bytes() int64 {
 		n += f.Size
 	}
 	return n
+}
+
+// HasModel tells whether the checkpoint has a Hugging Face folder.
+func (m *Manifest) HasModel() bool {
+	return slices.ContainsFunc(m.Files, func(f FileEntry) bool { return path.Dir(f.Path) == ModelDir })
 }
 
 // envelope frames the body. Its bytes are fixed by version and body, and the
