@@ -142,9 +142,9 @@ func afterARun(t *testing.T, storage, last string) {
 			want string
 		}{
 			{[]string{"--learning-rate", "1e-4"}, "--learning-rate was 0.003, it is 0.0001 now"},
-			{[]string{"--dataset-split", "train[:128]"}, "the content of --dataset is another"},
+			{[]string{"--dataset-split", "train[:128]"}, "--dataset-split was train[:130], it is train[:128] now"},
 			{[]string{"--seed", "1"}, "--seed was 42, it is 1 now"},
-			{[]string{"--devices", "2"}, "global batch (--batch-size-per-device × devices) was 16, it is 8 now"},
+			{[]string{"--devices", "2"}, "was 16, it is 8 now (give --batch-size-per-device 8 to keep it on 2 devices)"},
 			{[]string{"--freeze", "embed_tokens*"}, "--freeze was auto"},
 			{[]string{"--schedule", "cosine"}, "--schedule was constant, it is cosine now"},
 			{[]string{"--no-shuffle"}, "--shuffle was true, it is false now"},

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
+	"weft/checkpoint"
+	"weft/checkpoint/storage"
 	"weft/optim"
 )
 
@@ -54,10 +57,12 @@ type Config struct {
 	Plugin          string `group:"devices" placeholder:"PATH" help:"PJRT plugin to load instead of the installed one. Also WEFT_PJRT_PLUGIN."`
 	CompileCache    string `name:"compile-cache" group:"devices" placeholder:"DIR" help:"Folder that keeps compiled programs between runs, or off. Default: weft/compile in the user's cache folder."`
 
-	StoragePath string `name:"storage-path" group:"output" env:"STORAGE_PATH" default:"./weft-out" placeholder:"DIR" help:"Folder of the run: checkpoints, metrics.jsonl, run.json. Created when it does not exist."`
-	Keep        int    `group:"output" default:"1" placeholder:"N" help:"Checkpoints to keep, the best by --keep-by; the newest is kept besides, so that the run can continue. 0: all of them."`
-	KeepBy      string `name:"keep-by" group:"output" default:"loss" enum:"loss,step" help:"Which to keep: those of the lowest loss, or of the latest step."`
-	Resume      string `group:"output" default:"auto" placeholder:"auto|PATH|never" help:"auto: continue from the newest checkpoint of --storage-path, from the beginning when there is none. PATH: continue from that checkpoint. never: begin, and refuse a folder that holds a run."`
+	StoragePath  string `name:"storage-path" group:"output" env:"STORAGE_PATH" default:"./weft-out" placeholder:"DIR" help:"Folder of the run: checkpoints, metrics.jsonl, run.json. Created when it does not exist."`
+	RunName      string `name:"run-name" group:"output" env:"WEFT_RUN_NAME" placeholder:"NAME" help:"Name of the run, whose folder is then NAME in --storage-path. A job that is submitted again under the same name finds its own work and goes on."`
+	Keep         int    `group:"output" default:"1" placeholder:"N" help:"Checkpoints to keep, the best by --keep-by; the newest is kept besides, so that the run can continue. 0: all of them."`
+	KeepBy       string `name:"keep-by" group:"output" default:"loss" enum:"loss,step" help:"Which to keep: those of the lowest loss, or of the latest step."`
+	Resume       string `group:"output" default:"auto" placeholder:"auto|PATH|never" help:"auto: continue from the newest checkpoint of the run's folder, from the beginning when there is none. PATH: begin a run of its own from that checkpoint of another folder, or continue from the newest one of this folder; given again, it goes on where that run stands. never: begin, and refuse a folder that holds a run."`
+	AllowChanged string `name:"allow-changed" group:"output" placeholder:"FLAG,…" help:"Continue although these flags were others, such as 'learning-rate,seed'; a changed content of the model, the tokenizer or the data is named by its flag too. What changed, and at which step, is recorded in run.json and in the checkpoints. A change under which the state or the order of the rows could not go on is refused all the same."`
 
 	Demo bool `group:"demo" help:"Train a small Gemma 4 with random weights on records inside the binary, on 4 virtual CPU devices: needs no file and no network but the CPU plugin. Other flags change it."`
 }
@@ -128,6 +133,10 @@ func (c *Config) checkOptimizer() error {
 
 func (c *Config) checkOutput() error {
 	switch {
+	case c.RunName != "" && !runName.MatchString(c.RunName):
+		return fmt.Errorf("--run-name %q: give 1 to 128 letters, digits, '.', '_' or '-', the first a letter or a digit", c.RunName)
+	case slices.Contains([]string{checkpoint.Folder, recordName, metricsName}, c.RunName):
+		return fmt.Errorf("--run-name %s: a run without a name keeps its own files under that name: give another", c.RunName)
 	case c.StoragePath == "":
 		return fmt.Errorf("--storage-path is empty: give a folder")
 	case strings.Contains(c.StoragePath, "://"):
@@ -139,5 +148,16 @@ func (c *Config) checkOutput() error {
 			return fmt.Errorf("--resume %s: %w: give auto, never or the path of a checkpoint", c.Resume, err)
 		}
 	}
-	return nil
+	_, err := parseAllowed(c.AllowChanged)
+	return err
 }
+
+// enterRunFolder makes the storage path that of the run's own folder.
+func (c *Config) enterRunFolder() {
+	if c.RunName != "" {
+		c.StoragePath, c.RunName = storage.Join(c.StoragePath, c.RunName), ""
+	}
+}
+
+// runName is a name that is one folder on every file system and in every object store.
+var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)

@@ -65,12 +65,19 @@ func openLoader(c *Config, ds *data.Dataset, pad int32, globalBatch int, rows []
 type batches struct {
 	*data.Loader
 	rows []engine.RowRange
+	// began, where there is one, is the loader of this one epoch: it began in another order.
+	began *data.Loader
+	epoch int
 }
 
 // Batches yields the batches of an epoch from step first on.
 func (b batches) Batches(ctx context.Context, epoch, first int) iter.Seq2[engine.Batch, error] {
+	loader := b.Loader
+	if b.began != nil && epoch == b.epoch {
+		loader = b.began
+	}
 	return func(yield func(engine.Batch, error) bool) {
-		for batch, err := range b.Loader.Batches(ctx, epoch, first) {
+		for batch, err := range loader.Batches(ctx, epoch, first) {
 			if err != nil {
 				yield(engine.Batch{}, err)
 				return

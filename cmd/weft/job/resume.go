@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,8 +23,9 @@ type history struct {
 	found bool
 	// candidates are the checkpoints to continue from, the one to prefer first.
 	candidates []checkpoint.Entry
-	// named tells that --resume names the checkpoint.
+	// named tells that --resume names the one candidate; from is its folder when it is that of another run.
 	named bool
+	from  string
 }
 
 // openStorage takes the storage path for this process.
@@ -63,54 +65,72 @@ func readHistory(c *Config, m *checkpoint.Manager) (*history, error) {
 		h.candidates = list
 	case ResumeNever:
 		if trained {
-			return nil, fmt.Errorf("--resume never: %s holds a run already: give an empty --storage-path, or leave out --resume to continue that run", c.StoragePath)
+			return nil, fmt.Errorf("--resume never: %s holds a run already: give an empty --storage-path or another --run-name, or leave out --resume to continue that run", c.StoragePath)
 		}
 	default:
-		h.named = true
-		entry, err := findCheckpoint(c.Resume, list)
-		if err != nil {
-			return nil, err
-		}
-		h.candidates = []checkpoint.Entry{entry}
+		return h, h.findNamed(c.StoragePath, c.Resume, list)
 	}
 	return h, nil
 }
 
-// findCheckpoint is the checkpoint that --resume names: a folder in this storage path, of which it must be the newest,
-// or in another one.
-func findCheckpoint(path string, list []checkpoint.Entry) (checkpoint.Entry, error) {
+// findNamed takes the checkpoint that --resume names as the one candidate. One of another folder is where this folder's run
+// begins: once that run has checkpoints, it goes on from those. One of this folder must be its newest.
+func (h *history) findNamed(storage, path string, list []checkpoint.Entry) error {
 	dir, err := filepath.Abs(path)
 	if err != nil {
-		return checkpoint.Entry{}, err
+		return err
 	}
 	for i, e := range list {
 		if e.Dir != dir {
 			continue
 		}
 		if i > 0 {
-			return e, fmt.Errorf("--resume %s: %s is newer and would be mixed with what follows: use --resume auto, or give another --storage-path", path, list[0].Dir)
+			return fmt.Errorf("--resume %s: %s of the same run is newer, and what follows would be mixed with it: use --resume auto, or give a new --run-name or --storage-path to begin a run of its own from there", path, list[0].Dir)
 		}
-		return e, nil
+		h.named, h.candidates = true, []checkpoint.Entry{e}
+		return nil
 	}
 	if len(list) > 0 {
-		return checkpoint.Entry{}, fmt.Errorf("--resume %s: --storage-path holds checkpoints of its own, such as %s: give an empty one", path, list[0].Dir)
+		if h.record.From != dir {
+			return fmt.Errorf("--resume %s: the run in this --storage-path has checkpoints of its own, such as %s, and did not begin from that one: use --resume auto, or give a new --run-name or --storage-path", path, list[0].Dir)
+		}
+		h.candidates = list
+		return nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, checkpoint.ManifestFile)); err != nil {
-		return checkpoint.Entry{}, fmt.Errorf("--resume %s is no checkpoint (%w): give a folder such as STORAGE/checkpoints/epoch-0001-step-00000016", path, err)
+		return fmt.Errorf("--resume %s is no checkpoint (%w): give a folder such as STORAGE/checkpoints/epoch-0001-step-00000016", path, err)
 	}
-	return checkpoint.Entry{Name: filepath.Base(dir), Dir: dir}, nil
+	if h.found && h.record.From != dir {
+		return fmt.Errorf("--resume %s: %s holds steps of a run that did not begin from there: give a new --run-name or --storage-path", path, filepath.Join(storage, metricsName))
+	}
+	h.named, h.from = true, dir
+	h.candidates = []checkpoint.Entry{{Name: filepath.Base(dir), Dir: dir}}
+	return nil
+}
+
+// request is the run that is asked for, before it is known where it begins.
+type request struct {
+	record  runRecord
+	allowed map[string]bool
+	// scheduleSteps is the number of updates of a run that stands at a position, 0 where no schedule depends on it.
+	scheduleSteps func(at trainer.Position) int
+	// tensors are those of the train state, by name.
+	tensors map[string]checkpoint.TensorInfo
 }
 
 // resumePoint is a checkpoint that was restored, or chosen to be.
 type resumePoint struct {
 	entry checkpoint.Entry
-	at    trainer.Position
-	// record is of the run that wrote it.
-	record runRecord
+	// at is the checkpoint's position, in steps of the run that continues.
+	at trainer.Position
+	// was is the record of the run that wrote it, now that of the run that continues.
+	was, now runRecord
+	// changed are the settings that differ.
+	changed []difference
 }
 
 // usable reads a candidate's position and record and checks that the run may continue it.
-func usable(m *checkpoint.Manager, e checkpoint.Entry, now runRecord) (*resumePoint, *checkpoint.StateReader, error) {
+func (h *history) usable(m *checkpoint.Manager, e checkpoint.Entry, want *request) (*resumePoint, *checkpoint.StateReader, error) {
 	if e.Err != nil {
 		return nil, nil, e.Err
 	}
@@ -118,32 +138,107 @@ func usable(m *checkpoint.Manager, e checkpoint.Entry, now runRecord) (*resumePo
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := readPoint(e, reader.Manifest(), now)
+	p, err := h.point(e, reader.Manifest(), want)
+	if err == nil {
+		err = want.fits(e, reader)
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, reader.Close())
 	}
 	return p, reader, nil
 }
 
-func readPoint(e checkpoint.Entry, manifest *checkpoint.Manifest, now runRecord) (*resumePoint, error) {
+func (h *history) point(e checkpoint.Entry, manifest *checkpoint.Manifest, want *request) (*resumePoint, error) {
 	p := &resumePoint{entry: e}
 	if err := json.Unmarshal(manifest.Data, &p.at); err != nil {
 		return nil, fmt.Errorf("checkpoint %s does not say where in the data it stands: %w: was it written by weft finetune?", e.Dir, err)
 	}
 	var err error
-	if p.record, err = parseRecord(manifest.Config, e.Dir); err != nil {
+	if p.was, err = parseRecord(manifest.Config, e.Dir); err != nil {
 		return nil, err
 	}
-	return p, now.continues(p.record, e.Dir)
+	return p, h.continues(p, want)
+}
+
+// continues checks that a run may go on from a point, or begin again where the point has no checkpoint, and completes it.
+func (h *history) continues(p *resumePoint, want *request) error {
+	where := p.entry.Dir
+	at, cannot := adapt(p.at, p.was.Settings, want.record.Settings)
+	p.now = want.record
+	p.now.Settings.ScheduleSteps = want.scheduleSteps(at)
+	var err error
+	if p.changed, err = p.was.Settings.differences(p.now.Settings); err != nil {
+		return err
+	}
+	before, err := h.alreadyChanged(p)
+	if err != nil {
+		return err
+	}
+	unallowed := refused(p.changed, func(field string) bool { return want.allowed[field] || before[field] })
+	if len(unallowed) > 0 {
+		batch := batchHint{was: p.was.Settings.GlobalBatch, devices: p.now.Placement.Devices}
+		return refusal(where, p.changed, unallowed, batch, cannot)
+	}
+	if cannot != nil {
+		return fmt.Errorf("%s cannot be continued with these settings: %w, or resume from another checkpoint", where, cannot)
+	}
+	p.now.From = p.was.From
+	if h.from != "" {
+		p.now.From = h.from
+	}
+	p.now.Changes = recordChanges(p.was.Changes, p.changed, p.at)
+	p.at = at
+	return nil
+}
+
+// alreadyChanged are the fields whose new values the run of this folder has had before: it was allowed then, and no checkpoint
+// was written since, or those since are damaged.
+func (h *history) alreadyChanged(p *resumePoint) (map[string]bool, error) {
+	out := map[string]bool{}
+	if h.record.Format == 0 || h.from != "" && h.record.From != h.from {
+		return out, nil
+	}
+	still, err := h.record.Settings.differences(p.now.Settings)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range p.changed {
+		out[d.field] = !slices.ContainsFunc(still, func(s difference) bool { return s.field == d.field })
+	}
+	return out, nil
+}
+
+// fits checks that a checkpoint's state is that of the model: a tensor more or less would be lost, or begin anew, unnoticed.
+func (want *request) fits(e checkpoint.Entry, reader *checkpoint.StateReader) error {
+	seen := 0
+	for _, have := range reader.Tensors() {
+		t, ok := want.tensors[have.Name]
+		switch {
+		case !ok:
+			return fmt.Errorf("checkpoint %s holds the trained tensor %s, which this model does not train: use the --model-id, --freeze and --scan it was written with, or begin a new run from its model/ folder", e.Dir, have.Name)
+		case !slices.Equal(t.Shape, have.Shape) || t.DType != have.DType:
+			return fmt.Errorf("checkpoint %s holds the tensor %s as %s %v, this model as %s %v: use the --model-id it was written with", e.Dir, have.Name, have.DType, have.Shape, t.DType, t.Shape)
+		}
+		seen++
+	}
+	if seen == len(want.tensors) {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(want.tensors)) {
+		if _, ok := reader.Lookup(name); !ok {
+			return fmt.Errorf("checkpoint %s lacks the tensor %s, which this model trains: use the --model-id, --freeze and --scan it was written with, or begin a new run from its model/ folder", e.Dir, name)
+		}
+	}
+	return nil
 }
 
 // choose picks the checkpoint to continue from: the newest that is whole. Those that are damaged are passed over with a
 // warning, unless --resume named one. Nil: there is none, begin.
-func (h *history) choose(m *checkpoint.Manager, now runRecord, r *report) (*resumePoint, *checkpoint.StateReader, error) {
+func (h *history) choose(m *checkpoint.Manager, want *request, r *report) (*resumePoint, *checkpoint.StateReader, error) {
 	var faults []string
 	for len(h.candidates) > 0 {
 		e := h.candidates[0]
-		p, reader, err := usable(m, e, now)
+		p, reader, err := h.usable(m, e, want)
 		if err == nil {
 			return p, reader, nil
 		}
@@ -157,6 +252,18 @@ func (h *history) choose(m *checkpoint.Manager, now runRecord, r *report) (*resu
 		return nil, nil, fmt.Errorf("none of the checkpoints can be used: %s: give another --storage-path to begin again", strings.Join(faults, "; "))
 	}
 	return nil, nil, nil
+}
+
+// begin is the record of a run without a checkpoint to continue from. One that made steps before it was killed binds it.
+func (h *history) begin(dir string, want *request) (runRecord, error) {
+	p := &resumePoint{entry: checkpoint.Entry{Dir: dir}, was: h.record}
+	if !h.found {
+		now := want.record
+		now.Settings.ScheduleSteps = want.scheduleSteps(p.at)
+		return now, nil
+	}
+	err := h.continues(p, want)
+	return p.now, err
 }
 
 // pass drops the first candidate.

@@ -30,6 +30,7 @@ func Run(ctx context.Context, c Config, stop <-chan struct{}, console Console) (
 	if err := c.Check(); err != nil {
 		return nil, Input(err)
 	}
+	c.enterRunFolder()
 	r := &run{Config: &c, stop: stop, report: newReport(console, false)}
 	result, err := r.do(ctx)
 	return result, errors.Join(err, r.close())
@@ -47,8 +48,11 @@ type run struct {
 	rt      *engine.Runtime
 	model   *model
 	loader  *data.Loader
+	// began is the loader of the epoch that the run goes on within, where its order is not that of the epochs after it.
+	began   *data.Loader
 	rows    []engine.RowRange
 	opt     *optim.AdamW
+	want    *request
 	record  runRecord
 	from    *resumePoint
 	reader  *checkpoint.StateReader
@@ -183,57 +187,9 @@ func (r *run) openBatches(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	schedule, err := optim.NewSchedule(r.Schedule, r.LearningRate, 0, r.WarmupSteps, r.totalSteps())
-	if err != nil {
-		return fmt.Errorf("--schedule: %w", err)
-	}
-	r.opt, err = optim.NewAdamW(schedule, r.Beta1, r.Beta2, r.Eps, r.WeightDecay)
+	// The schedule comes with the beginning, which may decide its length.
+	r.opt, err = optim.NewAdamW(optim.Constant(r.LearningRate), r.Beta1, r.Beta2, r.Eps, r.WeightDecay)
 	return err
-}
-
-func (r *run) totalSteps() int { return r.loader.StepsPerEpoch() * r.NumEpochs }
-
-// chooseStart decides where the run begins and writes down what it is.
-func (r *run) chooseStart(context.Context) error {
-	content, err := r.model.fingerprint()
-	if err != nil {
-		return err
-	}
-	r.record = newRecord(r.Config, r.settings(content), placement{
-		Platform: r.rt.Platform(), Devices: r.rt.Mesh().NumDevices(), Remat: r.Remat,
-	})
-	if r.history.found {
-		if err := r.record.continues(r.history.record, r.StoragePath); err != nil {
-			return err
-		}
-	}
-	if r.from, r.reader, err = r.history.choose(r.manager, r.record, r.report); err != nil {
-		return err
-	}
-	if r.from != nil && r.from.record.Placement != r.record.Placement {
-		r.report.Log.Warn("the run continues on other devices or with another --remat: the mathematics is the same, the last bits may differ",
-			"before", fmt.Sprintf("%+v", r.from.record.Placement), "now", fmt.Sprintf("%+v", r.record.Placement))
-	}
-	return r.record.write(r.StoragePath)
-}
-
-// settings are what must agree to continue this run.
-func (r *run) settings(modelContent string) settings {
-	s := settings{
-		ModelContent: modelContent, DatasetContent: r.dataset.Fingerprint(),
-		DatasetSplit: r.DatasetSplit, Template: r.Template, LossOn: r.LossOn, MaxSeqLen: r.MaxSeqLen,
-		Shuffle: r.Shuffle, DropLast: r.DropLast, GlobalBatch: r.globalBatch, Seed: r.Seed,
-		RandomInit: r.RandomInit, Scan: r.Scan, Freeze: r.Freeze, ParamDType: r.ParamDType, ComputeDType: r.ComputeDType,
-		LearningRate: r.LearningRate, WeightDecay: r.WeightDecay, Beta1: r.Beta1, Beta2: r.Beta2, Eps: r.Eps,
-		MaxGradNorm: r.MaxGradNorm, Schedule: r.Schedule, WarmupSteps: r.WarmupSteps,
-	}
-	if r.tok != nil {
-		s.TokenizerContent = r.tok.Fingerprint()
-	}
-	if r.Schedule != "constant" {
-		s.ScheduleSteps = r.totalSteps()
-	}
-	return s
 }
 
 // compile makes the training step. It may take minutes, so a request to stop does not wait for it.
@@ -273,22 +229,22 @@ func (r *run) fillState() (err error) {
 			return err
 		}
 		r.history.pass(r.from.entry, fault, r.report)
-		if r.from, r.reader, err = r.history.choose(r.manager, r.record, r.report); err != nil {
+		if r.from, r.reader, err = r.history.choose(r.manager, r.want, r.report); err != nil {
 			return err
 		}
 		if r.from == nil {
 			return fmt.Errorf("no other checkpoint is left: %w", fault)
+		}
+		if err := r.begin(r.from.now); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 func (r *run) train(ctx context.Context) (*Result, error) {
-	from := trainer.Position{}
-	if r.from != nil {
-		from = r.from.at
-		r.report.printf("resuming from %s: epoch %d, step %d", r.from.entry.Dir, from.Epoch+1, from.Step+1)
-	}
+	from := r.start()
+	r.sayStart()
 	record, err := r.record.marshal()
 	if err != nil {
 		return nil, err
@@ -305,7 +261,7 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 	}
 	var last trainer.EpochRecord
 	loop := trainer.Run{
-		Step: r.step, State: r.state, Source: batches{r.loader, r.rows}, Epochs: r.NumEpochs,
+		Step: r.step, State: r.state, Source: batches{Loader: r.loader, rows: r.rows, began: r.began, epoch: from.Epoch}, Epochs: r.NumEpochs,
 		TokensPerStep: s.tokensPerStep, LR: r.opt.Schedule.LR, From: from,
 		Hooks: trainer.Hooks{
 			Step: func(rec trainer.StepRecord) error {

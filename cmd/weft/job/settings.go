@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime/debug"
 )
 
@@ -17,21 +16,22 @@ import (
 const recordName = "run.json"
 
 // recordFormat is the number of its layout.
-const recordFormat = 1
+const recordFormat = 2
 
-// settings are what decides the numbers of a run: to continue it, each must be the same. The tag `flag` names what a
-// user changes; fields that hold a fingerprint of content are tagged `content`.
+// settings are what decides the numbers of a run: to continue it, each must be the same or be named by --allow-changed.
+// The tag `flag` is what a user changes, and names the field there, without the dashes; `content` marks a fingerprint.
+// `follows` lists flags whose change changes the field too, which then needs no permission of its own.
 type settings struct {
-	ModelContent     string `json:"model_sha256" flag:"--model-id" content:"model"`
+	ModelContent     string `json:"model_sha256" flag:"--model-id" content:"model" follows:"--random-init"`
 	TokenizerContent string `json:"tokenizer_sha256" flag:"--tokenizer" content:"tokenizer"`
-	DatasetContent   string `json:"dataset_sha256" flag:"--dataset" content:"dataset"`
+	DatasetContent   string `json:"dataset_sha256" flag:"--dataset" content:"dataset" follows:"--tokenizer,--dataset-split,--template,--loss-on,--max-seq-len"`
 	DatasetSplit     string `json:"dataset_split" flag:"--dataset-split"`
 	Template         string `json:"template" flag:"--template"`
 	LossOn           string `json:"loss_on" flag:"--loss-on"`
 	MaxSeqLen        int    `json:"max_seq_len" flag:"--max-seq-len"`
 	Shuffle          bool   `json:"shuffle" flag:"--shuffle"`
 	DropLast         bool   `json:"drop_last" flag:"--drop-last"`
-	GlobalBatch      int    `json:"global_batch" flag:"global batch (--batch-size-per-device × devices)"`
+	GlobalBatch      int    `json:"global_batch" flag:"--batch-size-per-device" text:"the global batch (--batch-size-per-device × devices)"`
 	Seed             int64  `json:"seed" flag:"--seed"`
 	RandomInit       bool   `json:"random_init" flag:"--random-init"`
 	// Scan decides under which names and in which stacks the train state holds the parameters.
@@ -47,8 +47,8 @@ type settings struct {
 	MaxGradNorm  float64 `json:"max_grad_norm" flag:"--max-grad-norm"`
 	Schedule     string  `json:"schedule" flag:"--schedule"`
 	WarmupSteps  int     `json:"warmup_steps" flag:"--warmup-steps"`
-	// ScheduleSteps is the length of a schedule that depends on it, 0 for one that does not: such a run cannot grow.
-	ScheduleSteps int `json:"schedule_steps" flag:"number of steps of --schedule cosine (--num-epochs)"`
+	// ScheduleSteps is the length of a schedule that depends on it, 0 for one that does not.
+	ScheduleSteps int `json:"schedule_steps" flag:"--num-epochs" text:"the number of steps of --schedule cosine (--num-epochs)" follows:"--schedule,--batch-size-per-device,--drop-last,--dataset,--tokenizer,--dataset-split,--template,--loss-on,--max-seq-len"`
 }
 
 // placement is what may change between the parts of a run: its mathematics stays the same, its last bits may not.
@@ -67,6 +67,10 @@ type runRecord struct {
 	Epochs    int       `json:"epochs"`
 	Settings  settings  `json:"settings"`
 	Placement placement `json:"placement"`
+	// From is the checkpoint of another folder that the run began from.
+	From string `json:"from,omitempty"`
+	// Changes are the settings that were others before, in the order in which they changed.
+	Changes []settingChange `json:"changes,omitempty"`
 }
 
 func newRecord(c *Config, s settings, p placement) runRecord {
@@ -89,30 +93,6 @@ func weftVersion() string {
 		}
 	}
 	return version
-}
-
-// difference says how a run that is now asked for differs from one that exists, "" when it continues it.
-func (s settings) difference(now settings) string {
-	a, b := reflect.ValueOf(s), reflect.ValueOf(now)
-	for i := range a.NumField() {
-		if a.Field(i).Equal(b.Field(i)) {
-			continue
-		}
-		tag := a.Type().Field(i).Tag
-		if content := tag.Get("content"); content != "" {
-			return fmt.Sprintf("the content of %s is another: its %s fingerprint was %.12s, it is %.12s now", tag.Get("flag"), content, a.Field(i), b.Field(i))
-		}
-		return fmt.Sprintf("%s was %v, it is %v now", tag.Get("flag"), a.Field(i), b.Field(i))
-	}
-	return ""
-}
-
-// continues checks that a run can continue one that is recorded at where.
-func (r runRecord) continues(old runRecord, where string) error {
-	if diff := old.Settings.difference(r.Settings); diff != "" {
-		return fmt.Errorf("%s belongs to a run with other settings: %s; use the same settings to continue it, or another --storage-path for a new run", where, diff)
-	}
-	return nil
 }
 
 // parseRecord reads a record, strictly: one with fields that this version does not know is of a later one.

@@ -1,0 +1,150 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"weft/checkpoint"
+	"weft/checkpoint/safetensors"
+	"weft/data"
+	"weft/engine/trainer"
+	"weft/optim"
+)
+
+// chooseStart decides where the run begins and writes down what it is.
+func (r *run) chooseStart(context.Context) error {
+	content, err := r.model.fingerprint()
+	if err != nil {
+		return err
+	}
+	if r.want, err = r.request(content); err != nil {
+		return err
+	}
+	if r.from, r.reader, err = r.history.choose(r.manager, r.want, r.report); err != nil {
+		return err
+	}
+	if r.from != nil {
+		return r.begin(r.from.now)
+	}
+	record, err := r.history.begin(r.StoragePath, r.want)
+	if err != nil {
+		return err
+	}
+	return r.begin(record)
+}
+
+// begin takes the record of the run that begins, which may decide the length of the schedule, the order of the first epoch and
+// the seed of weights, and writes it down.
+func (r *run) begin(record runRecord) (err error) {
+	r.record = record
+	schedule, err := optim.NewSchedule(r.Schedule, r.LearningRate, 0, r.WarmupSteps, max(1, r.totalSteps()))
+	if err != nil {
+		return fmt.Errorf("--schedule: %w", err)
+	}
+	r.opt.Schedule = schedule
+	// What was changed before the first step is of a run that began again.
+	changes := slices.DeleteFunc(slices.Clone(record.Changes), func(c settingChange) bool { return c.Step == 0 })
+	first := r.Seed
+	if err := inEpoch(changes, "seed", -1, &first); err != nil {
+		return err
+	}
+	r.model.seed = uint64(first)
+	if r.began, err = r.begunLoader(changes); err != nil {
+		return err
+	}
+	return r.record.write(r.StoragePath)
+}
+
+// begunLoader is the loader of the epoch that the run goes on within, nil where its order is that of all epochs to come.
+func (r *run) begunLoader(changes []settingChange) (*data.Loader, error) {
+	old, epoch := *r.Config, r.start().Epoch
+	if err := inEpoch(changes, "seed", epoch, &old.Seed); err != nil {
+		return nil, err
+	}
+	if err := inEpoch(changes, "shuffle", epoch, &old.Shuffle); err != nil {
+		return nil, err
+	}
+	if old.Seed == r.Seed && old.Shuffle == r.Shuffle {
+		return nil, nil
+	}
+	return openLoader(&old, r.dataset, padID(r.tok, r.files.arch.Info()), r.globalBatch, r.rows)
+}
+
+// start is the position that the run begins from.
+func (r *run) start() trainer.Position {
+	if r.from == nil {
+		return trainer.Position{}
+	}
+	return r.from.at
+}
+
+// totalSteps is the number of updates of the whole run: of those behind it, and of those to come.
+func (r *run) totalSteps() int { return r.stepsFrom(r.start()) }
+
+func (r *run) stepsFrom(at trainer.Position) int {
+	return at.Step - at.StepInEpoch + (r.NumEpochs-at.Epoch)*r.loader.StepsPerEpoch()
+}
+
+// sayStart prints where the run goes on, and what is not as it was.
+func (r *run) sayStart() {
+	if r.from == nil {
+		return
+	}
+	r.report.printf("resuming from %s: epoch %d, step %d", r.from.entry.Dir, r.from.at.Epoch+1, r.from.at.Step+1)
+	for _, d := range r.from.changed {
+		r.report.printf("%-9s %s (--allow-changed)", "changed", d.text)
+	}
+	if r.from.was.Placement != r.record.Placement {
+		r.report.Log.Warn("the run continues on other devices or with another --remat: the mathematics is the same, the last bits may differ",
+			"before", fmt.Sprintf("%+v", r.from.was.Placement), "now", fmt.Sprintf("%+v", r.record.Placement))
+	}
+}
+
+// request is the run that the flags ask for.
+func (r *run) request(modelContent string) (*request, error) {
+	allowed, err := parseAllowed(r.AllowChanged)
+	if err != nil {
+		return nil, err
+	}
+	want := &request{
+		record: newRecord(r.Config, r.settings(modelContent), placement{
+			Platform: r.rt.Platform(), Devices: r.rt.Mesh().NumDevices(), Remat: r.Remat,
+		}),
+		allowed: allowed,
+		scheduleSteps: func(at trainer.Position) int {
+			if r.Schedule == "constant" {
+				return 0
+			}
+			return r.stepsFrom(at)
+		},
+		tensors: map[string]checkpoint.TensorInfo{},
+	}
+	for _, p := range r.model.Params() {
+		if !p.Trainable {
+			continue
+		}
+		want.tensors[p.Name] = checkpoint.TensorInfo{Name: p.Name, DType: fileDTypes[p.DType], Shape: p.Dims}
+		for _, slot := range r.opt.Slots() {
+			name := p.Name + "/" + slot
+			want.tensors[name] = checkpoint.TensorInfo{Name: name, DType: safetensors.F32, Shape: p.Dims}
+		}
+	}
+	return want, nil
+}
+
+// settings are what must agree to continue this run, but for the number of steps.
+func (r *run) settings(modelContent string) settings {
+	s := settings{
+		ModelContent: modelContent, DatasetContent: r.dataset.Fingerprint(),
+		DatasetSplit: r.DatasetSplit, Template: r.Template, LossOn: r.LossOn, MaxSeqLen: r.MaxSeqLen,
+		Shuffle: r.Shuffle, DropLast: r.DropLast, GlobalBatch: r.globalBatch, Seed: r.Seed,
+		RandomInit: r.RandomInit, Scan: r.Scan, Freeze: r.Freeze, ParamDType: r.ParamDType, ComputeDType: r.ComputeDType,
+		LearningRate: r.LearningRate, WeightDecay: r.WeightDecay, Beta1: r.Beta1, Beta2: r.Beta2, Eps: r.Eps,
+		MaxGradNorm: r.MaxGradNorm, Schedule: r.Schedule, WarmupSteps: r.WarmupSteps,
+	}
+	if r.tok != nil {
+		s.TokenizerContent = r.tok.Fingerprint()
+	}
+	return s
+}
