@@ -18,10 +18,10 @@ func WriteModelFolder(ctx context.Context, fsys FS, dir string, model *ModelFold
 }
 
 func exportModel(ctx context.Context, fsys FS, dir string, model *ModelFolder) error {
-	if err := model.check(); err != nil {
+	if err := model.check(nil); err != nil {
 		return err
 	}
-	plan, err := planModel(model, "")
+	plan, err := planModel(model, "", nil)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func writeAll(ctx context.Context, fsys FS, tmp string, files []*planned) error 
 	if err := writeIntent(fsys, tmp, files); err != nil {
 		return err
 	}
-	buf := &buffers{}
+	buf := newBuffers(nil)
 	for _, f := range files {
 		if _, _, err := f.write(ctx, fsys, tmp, buf); err != nil {
 			return err

@@ -24,7 +24,8 @@ type planned struct {
 // tensorFile is a safetensors file to be written.
 type tensorFile struct {
 	infos    []safetensors.Info
-	sources  []source // one for each of infos
+	sources  []source  // one for each of infos
+	model    []*Tensor // of a file of weights, one for each of infos
 	metadata map[string]string
 	size     int64 // with the header
 }
@@ -32,9 +33,21 @@ type tensorFile struct {
 // source hands the bytes of a file's tensor to emit, in order.
 type source func(ctx context.Context, buf *buffers, emit func([]byte) error) error
 
-// buffers are the host memory of one save: a slice being fetched and, for a
-// tensor whose slices are interleaved in the file, the whole tensor.
-type buffers struct{ slice, whole []byte }
+// buffers are the host memory of writing one file: a slice being fetched and, for a tensor whose slices are interleaved
+// in the file, the whole tensor; a block of a tensor that is made of the state.
+type buffers struct {
+	slice        *[]byte
+	whole, block []byte
+	state        stateBytes
+}
+
+// newBuffers are those for files made of these bytes of the state; a save that fetches by itself lends its own buffer.
+func newBuffers(from stateBytes) *buffers {
+	if f, ok := from.(*fetched); ok {
+		return &buffers{slice: &f.spare, state: from}
+	}
+	return &buffers{slice: new([]byte), state: from}
+}
 
 func grow(b *[]byte, n int64) []byte {
 	if int64(cap(*b)) < n {
@@ -48,7 +61,7 @@ func grow(b *[]byte, n int64) []byte {
 type statePart struct {
 	planned
 	tensors []int // for each entry of the file, the index in State
-	shards  []Shard
+	shards  []int // and in that tensor's Shards
 }
 
 // processIndex is this process's number in the names of state files; several
@@ -65,7 +78,7 @@ func planState(state []Tensor) ([]statePart, error) {
 	var parts []statePart
 	for ti := range state {
 		n := 0
-		for _, s := range state[ti].Shards {
+		for si, s := range state[ti].Shards {
 			if v, _ := region.Volume(s.Size); v == 0 {
 				continue
 			}
@@ -73,7 +86,7 @@ func planState(state []Tensor) ([]statePart, error) {
 				parts = append(parts, statePart{})
 			}
 			parts[n].tensors = append(parts[n].tensors, ti)
-			parts[n].shards = append(parts[n].shards, s)
+			parts[n].shards = append(parts[n].shards, si)
 			n++
 		}
 	}
@@ -94,17 +107,18 @@ func (p *statePart) layout(name string, state []Tensor) error {
 	slices.SortStableFunc(order, func(a, b int) int {
 		return state[p.tensors[b]].DType.Size() - state[p.tensors[a]].DType.Size()
 	})
-	tensors, shards := make([]int, len(order)), make([]Shard, len(order))
+	tensors, shards := make([]int, len(order)), make([]int, len(order))
 	tf := &tensorFile{}
 	for i, o := range order {
 		tensors[i], shards[i] = p.tensors[o], p.shards[o]
-		t := &state[tensors[i]]
-		tf.infos = append(tf.infos, safetensors.Info{Name: t.Name, DType: t.DType, Shape: shards[i].Size})
+		t, key := &state[tensors[i]], sliceKey{tensor: tensors[i], shard: shards[i]}
+		tf.infos = append(tf.infos, safetensors.Info{Name: t.Name, DType: t.DType, Shape: t.Shards[shards[i]].Size})
 		tf.sources = append(tf.sources, func(ctx context.Context, buf *buffers, emit func([]byte) error) error {
-			b, err := t.fetch(ctx, shards[i], &buf.slice)
+			b, err := buf.state.use(ctx, key)
 			if err != nil {
 				return err
 			}
+			defer buf.state.done(key)
 			return emit(b)
 		})
 	}
@@ -143,13 +157,16 @@ func (t *Tensor) fetch(ctx context.Context, s Shard, buf *[]byte) ([]byte, error
 
 // source streams the shards one after the other when that is the order of the
 // tensor's bytes, and puts them together in memory otherwise.
-func (t *Tensor) source() source {
+func (t *Tensor) source(state []Tensor, index map[string]int) source {
+	if t.derived() {
+		return t.derivedSource(state, index)
+	}
 	shards := slices.DeleteFunc(slices.Clone(t.Shards), func(s Shard) bool { v, _ := region.Volume(s.Size); return v == 0 })
 	slices.SortFunc(shards, func(a, b Shard) int { return slices.Compare(a.Start, b.Start) })
 	if contiguous(t.Shape, shards) {
 		return func(ctx context.Context, buf *buffers, emit func([]byte) error) error {
 			for _, s := range shards {
-				b, err := t.fetch(ctx, s, &buf.slice)
+				b, err := t.fetch(ctx, s, buf.slice)
 				if err != nil {
 					return err
 				}
@@ -164,7 +181,7 @@ func (t *Tensor) source() source {
 		whole := grow(&buf.whole, t.bytes())
 		zero := make([]int, len(t.Shape))
 		for _, s := range shards {
-			b, err := t.fetch(ctx, s, &buf.slice)
+			b, err := t.fetch(ctx, s, buf.slice)
 			if err != nil {
 				return err
 			}
@@ -191,8 +208,9 @@ func contiguous(shape []int, shards []Shard) bool {
 	return true
 }
 
-// planModel lays out a Hugging Face folder below the folder sub.
-func planModel(m *ModelFolder, sub string) ([]planned, error) {
+// planModel lays out a Hugging Face folder below the folder sub. state is what Parts speak of.
+func planModel(m *ModelFolder, sub string, state []Tensor) ([]planned, error) {
+	index := byName(state)
 	var files []planned
 	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
 		files = append(files, planned{path: path.Join(sub, name), content: m.Files[name]})
@@ -209,7 +227,7 @@ func planModel(m *ModelFolder, sub string) ([]planned, error) {
 		slices.SortStableFunc(group, func(a, b *Tensor) int { return b.DType.Size() - a.DType.Size() })
 		for _, t := range group {
 			tf.infos = append(tf.infos, safetensors.Info{Name: t.Name, DType: t.DType, Shape: t.Shape})
-			tf.sources = append(tf.sources, t.source())
+			tf.sources, tf.model = append(tf.sources, t.source(state, index)), append(tf.model, t)
 			weightMap[t.Name] = name
 		}
 		p := planned{path: path.Join(sub, name), tensors: tf}
@@ -219,11 +237,11 @@ func planModel(m *ModelFolder, sub string) ([]planned, error) {
 		files = append(files, p)
 	}
 	if len(groups) > 1 {
-		index, err := encodeIndex(total, weightMap)
+		content, err := encodeIndex(total, weightMap)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, planned{path: path.Join(sub, safetensors.IndexFile), content: index})
+		files = append(files, planned{path: path.Join(sub, safetensors.IndexFile), content: content})
 	}
 	return files, nil
 }

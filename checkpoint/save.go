@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"weft/checkpoint/safetensors"
 )
@@ -18,15 +21,21 @@ const spaceMargin = 4 << 20
 // valid; on any other error nothing was committed, unless the disk failed in
 // the very act: then either the old or the new checkpoint is the newest, whole.
 // A step that was saved before gets a new revision and replaces the old one.
-// Host memory: the largest slice, for a model tensor split along an inner
-// dimension the whole tensor beside it.
+// Host memory: the largest slice, for model tensors that are Parts the slices
+// of one state tensor, for a fetched one that is split along an inner dimension
+// the whole tensor beside it.
 func (m *Manager) Save(ctx context.Context, s *Snapshot) (Entry, error) {
+	return m.saveFrom(ctx, s, nil, 1)
+}
+
+// saveFrom is Save with the bytes of the state from elsewhere than Fetch (nil: from it), parallel files at a time.
+func (m *Manager) saveFrom(ctx context.Context, s *Snapshot, from stateBytes, parallel int) (Entry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.opts.ReadOnly {
 		return Entry{}, fmt.Errorf("saving step %d: %w", s.Step, ErrReadOnly)
 	}
-	e, err := m.save(ctx, s)
+	e, err := m.save(ctx, s, from, parallel)
 	if err != nil {
 		return Entry{}, fmt.Errorf("saving step %d: %w", s.Step, explain(m.root, err))
 	}
@@ -49,7 +58,7 @@ func (m *Manager) CheckSpace(s *Snapshot) error {
 	return nil
 }
 
-func (m *Manager) save(ctx context.Context, s *Snapshot) (Entry, error) {
+func (m *Manager) save(ctx context.Context, s *Snapshot, from stateBytes, parallel int) (Entry, error) {
 	if err := s.check(); err != nil {
 		return Entry{}, err
 	}
@@ -57,6 +66,7 @@ func (m *Manager) save(ctx context.Context, s *Snapshot) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
+	job.from, job.parallel = from, parallel
 	// What an earlier failure could not remove is in the way of disk space only.
 	_, _ = m.clean()
 	if err := checkSpace(m.fs, m.dir, job.bytes()); err != nil {
@@ -82,7 +92,7 @@ func (m *Manager) save(ctx context.Context, s *Snapshot) (Entry, error) {
 	if err := m.fs.SyncDir(m.dir); err != nil {
 		return Entry{}, err
 	}
-	e.Metrics, e.Bytes = s.Metrics, job.manifest.Bytes()
+	e.Metrics, e.Bytes, e.Model = s.Metrics, job.manifest.Bytes(), job.manifest.HasModel()
 	return e, nil
 }
 
@@ -136,7 +146,12 @@ type saveJob struct {
 	snapshot *Snapshot
 	state    []statePart
 	model    []planned
+	loads    []load
 	manifest *Manifest
+	// from gives the bytes of the state; nil: they are fetched as they are written.
+	from stateBytes
+	// parallel is the number of files written at a time, 1 at least.
+	parallel int
 }
 
 func newSaveJob(s *Snapshot) (*saveJob, error) {
@@ -146,10 +161,11 @@ func newSaveJob(s *Snapshot) (*saveJob, error) {
 	}
 	job := &saveJob{snapshot: s, state: state}
 	if s.Model != nil {
-		if job.model, err = planModel(s.Model, ModelDir); err != nil {
+		if job.model, err = planModel(s.Model, ModelDir, s.State); err != nil {
 			return nil, err
 		}
 	}
+	job.loads = planLoads(s.State, job.state, job.model)
 	job.manifest = &Manifest{Step: s.Step, Epoch: s.Epoch, Metrics: s.Metrics, Data: s.Data, Config: s.Config, Versions: s.Versions, State: []StateTensor{}, Files: []FileEntry{}}
 	for _, t := range s.State {
 		job.manifest.State = append(job.manifest.State, StateTensor{Name: t.Name, DType: t.DType, Shape: orEmpty(t.Shape), Slices: []Slice{}})
@@ -191,21 +207,8 @@ func (j *saveJob) write(ctx context.Context, fsys FS, tmp string) error {
 	if err != nil {
 		return err
 	}
-	buf := &buffers{}
-	for i := range j.model {
-		e, _, err := j.model[i].write(ctx, fsys, tmp, buf)
-		if err != nil {
-			return err
-		}
-		j.manifest.Files = append(j.manifest.Files, e)
-	}
-	for i := range j.state {
-		p := &j.state[i]
-		e, w, err := p.write(ctx, fsys, tmp, buf)
-		if err != nil {
-			return err
-		}
-		j.record(p, e, w)
+	if err := j.writeFiles(ctx, fsys, tmp); err != nil {
+		return err
 	}
 	for _, d := range append(dirs, tmp) {
 		if err := fsys.SyncDir(d); err != nil {
@@ -215,15 +218,60 @@ func (j *saveJob) write(ctx context.Context, fsys FS, tmp string) error {
 	return j.seal(ctx, fsys, tmp)
 }
 
+// writeFiles writes the state first, then the model's folder, up to parallel files at a time, and enters them into the
+// manifest: the folder first.
+func (j *saveJob) writeFiles(ctx context.Context, fsys FS, tmp string) error {
+	from := j.from
+	if from == nil {
+		from = newFetched(j.snapshot.State, j.loads)
+	}
+	type written struct {
+		entry  FileEntry
+		writer *safetensors.Writer
+	}
+	model, state := make([]written, len(j.model)), make([]written, len(j.state))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, j.parallel))
+	spare := sync.Pool{New: func() any { return newBuffers(from) }}
+	write := func(p *planned, out *written) {
+		group.Go(func() (err error) {
+			buf := spare.Get().(*buffers)
+			defer spare.Put(buf)
+			out.entry, out.writer, err = p.write(ctx, fsys, tmp, buf)
+			return err
+		})
+	}
+	for i := range j.state {
+		write(&j.state[i].planned, &state[i])
+	}
+	for i := range j.model {
+		write(&j.model[i], &model[i])
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	j.manifest.Files = []FileEntry{}
+	for i := range j.manifest.State {
+		j.manifest.State[i].Slices = []Slice{}
+	}
+	for _, w := range model {
+		j.manifest.Files = append(j.manifest.Files, w.entry)
+	}
+	for i, w := range state {
+		j.record(&j.state[i], w.entry, w.writer)
+	}
+	return nil
+}
+
 // record enters a finished state file into the manifest.
 func (j *saveJob) record(p *statePart, e FileEntry, w *safetensors.Writer) {
 	h := w.Header()
 	e.HeaderSize, e.HeaderCRC32C = h.DataStart, CRC32C(w.HeaderCRC32C())
 	j.manifest.Files = append(j.manifest.Files, e)
 	for i, t := range p.tensors {
-		st := &j.manifest.State[t]
+		st, shard := &j.manifest.State[t], &j.snapshot.State[t].Shards[p.shards[i]]
 		st.Slices = append(st.Slices, Slice{
-			File: e.Path, Start: orEmpty(p.shards[i].Start), Size: orEmpty(p.shards[i].Size),
+			File: e.Path, Start: orEmpty(shard.Start), Size: orEmpty(shard.Size),
 			Offset: h.DataStart + h.Tensors[i].Start, CRC32C: CRC32C(w.TensorCRC32C(i)),
 		})
 	}

@@ -25,9 +25,23 @@ type Tensor struct {
 type Shard struct {
 	Start, Size []int // in elements, of the rank of the tensor
 	// Fetch fills dst with the slice's bytes, row-major and little-endian, in
-	// the tensor's dtype; dst has exactly their length. It is called once, from
-	// one goroutine at a time, and not for an empty slice.
+	// the tensor's dtype; dst has exactly their length. It is not called for an
+	// empty slice. Manager.Save calls it from one goroutine at a time and once
+	// for each use; Async calls those of different slices concurrently, and again
+	// when a write is tried again.
 	Fetch func(dst []byte) error
+	// Part, in a tensor of a ModelFolder and instead of Fetch, says that the
+	// slice is a part of the state of the same snapshot, to be converted to the
+	// tensor's dtype: so it is taken off the device once. All slices of a tensor
+	// have it or none.
+	Part *Part
+}
+
+// Part is a run of elements of one slice of the state.
+type Part struct {
+	Tensor string // name in Snapshot.State
+	Shard  int    // index in that tensor's Shards
+	Offset int64  // of the first element, in elements of that slice
 }
 
 // Snapshot is what one checkpoint holds.
@@ -62,8 +76,18 @@ func (t *Tensor) bytes() int64 {
 	return n
 }
 
-// checkTensors validates dtypes, shapes and that shards tile each tensor.
-func checkTensors(what string, tensors []Tensor) error {
+// byName maps the names of tensors to their indices.
+func byName(tensors []Tensor) map[string]int {
+	index := make(map[string]int, len(tensors))
+	for i := range tensors {
+		index[tensors[i].Name] = i
+	}
+	return index
+}
+
+// checkTensors validates dtypes, shapes, that shards tile each tensor, and that Parts lie in the state.
+func checkTensors(what string, tensors, state []Tensor) error {
+	index := byName(state)
 	seen := make(map[string]bool, len(tensors))
 	for i := range tensors {
 		t := &tensors[i]
@@ -84,10 +108,8 @@ func checkTensors(what string, tensors []Tensor) error {
 		if err != nil {
 			return fail("its shards do not cover it exactly once: %v", err)
 		}
-		for _, s := range t.Shards {
-			if s.Fetch == nil {
-				return fail("a shard has no Fetch")
-			}
+		if err := t.checkBytes(state, index); err != nil {
+			return fail("%v", err)
 		}
 	}
 	return nil
@@ -102,20 +124,20 @@ func (s *Snapshot) check() error {
 			return fmt.Errorf("%w: its %s is not JSON", ErrSnapshot, name)
 		}
 	}
-	if err := checkTensors("state", s.State); err != nil {
+	if err := checkTensors("state", s.State, nil); err != nil {
 		return err
 	}
 	if s.Model == nil {
 		return nil
 	}
-	return s.Model.check()
+	return s.Model.check(s.State)
 }
 
-func (m *ModelFolder) check() error {
+func (m *ModelFolder) check(state []Tensor) error {
 	for name := range m.Files {
 		if name == "" || strings.ContainsAny(name, "/\\\x00") || name[0] == '.' || strings.HasSuffix(name, ".safetensors") || name == safetensors.IndexFile {
 			return fmt.Errorf("%w: model file name %q is not a plain name or belongs to the weights", ErrSnapshot, name)
 		}
 	}
-	return checkTensors("model", m.Tensors)
+	return checkTensors("model", m.Tensors, state)
 }

@@ -12,6 +12,49 @@ import (
 // They fail, and write nothing, unless the two slices hold the same number
 // of elements.
 
+// CanConvert tells whether Convert knows the way from one dtype to another.
+func CanConvert(to, from DType) bool {
+	float := func(d DType) bool { return d == F32 || d == BF16 || d == F16 }
+	return to == from || float(to) && float(from)
+}
+
+// Convert writes the elements of src in another dtype to dst: a copy where the two are the same, else between F32, BF16
+// and F16 through float32, rounding to nearest with ties to even.
+func Convert(dst []byte, to DType, src []byte, from DType) error {
+	if to == from {
+		if len(dst) != len(src) {
+			return fmt.Errorf("copying %d bytes of %s to %d: the lengths differ", len(src), from, len(dst))
+		}
+		copy(dst, src)
+		return nil
+	}
+	if !CanConvert(to, from) {
+		return fmt.Errorf("dtype %s cannot be made from %s", to, from)
+	}
+	if from == F32 {
+		return fromF32(dst, to, src)
+	}
+	widen := BF16ToF32
+	if from == F16 {
+		widen = F16ToF32
+	}
+	if to == F32 {
+		return widen(dst, src)
+	}
+	wide := make([]byte, 2*len(src))
+	if err := widen(wide, src); err != nil {
+		return err
+	}
+	return fromF32(dst, to, wide)
+}
+
+func fromF32(dst []byte, to DType, src []byte) error {
+	if to == BF16 {
+		return F32ToBF16(dst, src)
+	}
+	return F32ToF16(dst, src)
+}
+
 // BF16ToF32 widens bfloat16 to float32, exactly: dst has 2·len(src) bytes.
 func BF16ToF32(dst, src []byte) error {
 	n, err := elements(len(dst), 4, len(src), 2)

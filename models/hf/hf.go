@@ -186,27 +186,5 @@ func fileDType(d dtypes.DType) safetensors.DType {
 
 // Convert writes src, of one float dtype, to dst in another, through float32. Their lengths must fit.
 func Convert(dst []byte, to safetensors.DType, src []byte, from safetensors.DType) error {
-	wide := src
-	if from != safetensors.F32 {
-		wide = dst
-		if to != safetensors.F32 {
-			wide = make([]byte, len(src)/from.Size()*4)
-		}
-		widen := safetensors.BF16ToF32
-		if from == safetensors.F16 {
-			widen = safetensors.F16ToF32
-		}
-		if err := widen(wide, src); err != nil {
-			return err
-		}
-	}
-	switch to {
-	case safetensors.F32:
-		return nil
-	case safetensors.BF16:
-		return safetensors.F32ToBF16(dst, wide)
-	case safetensors.F16:
-		return safetensors.F32ToF16(dst, wide)
-	}
-	return fmt.Errorf("dtype %s cannot be made from %s", to, from)
+	return safetensors.Convert(dst, to, src, from)
 }

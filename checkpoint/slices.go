@@ -1,0 +1,106 @@
+package checkpoint
+
+import (
+	"context"
+
+	"weft/checkpoint/internal/region"
+)
+
+// stateBytes gives the bytes of the state's slices while a checkpoint is written.
+type stateBytes interface {
+	// use returns the bytes of a slice. They are valid until the done that belongs to this use.
+	use(ctx context.Context, key sliceKey) ([]byte, error)
+	done(key sliceKey)
+}
+
+// sliceKey names a slice of the state: indices in Snapshot.State and in that tensor's Shards, and what it is used for.
+type sliceKey struct {
+	tensor, shard int
+	model         bool // for the model folder, not for the state
+}
+
+// load is a slice that writing needs, in the order in which it needs them.
+type load struct {
+	key   sliceKey
+	bytes int64
+	uses  int // how often
+}
+
+// planLoads lists the slices in the order of writing: first those of the state's files, then those of the model's.
+func planLoads(state []Tensor, parts []statePart, model []planned) []load {
+	var loads []load
+	size := func(k sliceKey) int64 {
+		n, _ := region.Bytes(state[k.tensor].Shards[k.shard].Size, state[k.tensor].DType.Size())
+		return n
+	}
+	for _, p := range parts {
+		for i := range p.tensors {
+			k := sliceKey{tensor: p.tensors[i], shard: p.shards[i]}
+			loads = append(loads, load{key: k, bytes: size(k), uses: 1})
+		}
+	}
+	index, at := byName(state), map[sliceKey]int{}
+	for _, f := range model {
+		if f.tensors == nil {
+			continue
+		}
+		for _, t := range f.tensors.model {
+			if !t.derived() {
+				continue
+			}
+			for i := range t.Shards {
+				k, ok := t.partKey(i, index)
+				if !ok {
+					continue
+				}
+				if _, seen := at[k]; !seen {
+					at[k] = len(loads)
+					loads = append(loads, load{key: k, bytes: size(k)})
+				}
+				loads[at[k]].uses++
+			}
+		}
+	}
+	return loads
+}
+
+// fetched is the stateBytes of a save that blocks: a slice is fetched at its first use and let go after its last.
+type fetched struct {
+	state []Tensor
+	left  map[sliceKey]int
+	held  map[sliceKey][]byte
+	spare []byte // of a slice let go
+}
+
+func newFetched(state []Tensor, loads []load) *fetched {
+	f := &fetched{state: state, left: map[sliceKey]int{}, held: map[sliceKey][]byte{}}
+	for _, l := range loads {
+		f.left[l.key] = l.uses
+	}
+	return f
+}
+
+func (f *fetched) use(ctx context.Context, key sliceKey) ([]byte, error) {
+	if b, ok := f.held[key]; ok {
+		return b, nil
+	}
+	t := &f.state[key.tensor]
+	buf := f.spare
+	f.spare = nil
+	b, err := t.fetch(ctx, t.Shards[key.shard], &buf)
+	if err != nil {
+		return nil, err
+	}
+	f.held[key] = b
+	return b, nil
+}
+
+func (f *fetched) done(key sliceKey) {
+	if f.left[key]--; f.left[key] > 0 {
+		return
+	}
+	if b := f.held[key]; cap(b) > cap(f.spare) {
+		f.spare = b
+	}
+	delete(f.held, key)
+}
