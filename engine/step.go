@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -23,15 +22,6 @@ type StepConfig struct {
 	MaxGradNorm float64
 }
 
-// Batch is this process's rows of one global batch, row-major int32 [rows, SeqLen]; Rows lists which rows they are.
-type Batch struct {
-	InputIDs, Labels, Mask []int32
-	Rows                   []RowRange
-}
-
-// RowRange is the rows [Start, End) of a global batch.
-type RowRange struct{ Start, End int }
-
 // Step is a compiled training step.
 type Step struct {
 	*Program
@@ -41,9 +31,7 @@ type Step struct {
 	stateInputs int
 }
 
-// batchInputs and metricOutputs are the order in which a step takes its batch and gives its metrics.
-var batchInputs = []string{"input_ids", "labels", "mask"}
-
+// metricOutputs is how many metrics a step gives, after the state:
 const metricOutputs = 3 // loss sum, number of targets, gradient norm
 
 // LowerStep writes the training step of a model as a program: forward, backward, and the optimizer's update of every
@@ -52,9 +40,7 @@ func LowerStep(mesh sharding.Mesh, model Model, opt Optimizer, c StepConfig) (*L
 	params := model.Params()
 	inputs := stateInputs(params, opt)
 	numState := len(inputs)
-	for _, name := range batchInputs {
-		inputs = append(inputs, Input{Name: name, DType: dtypes.Int32, Dims: []int{c.Batch, c.SeqLen}, Spec: c.BatchSpec})
-	}
+	inputs = append(inputs, c.batchInputs()...)
 	inputs = append(inputs, Input{Name: "hyper", DType: dtypes.Float32, Dims: []int{len(opt.Hyper(1))}})
 	return Lower(mesh, "train_step", inputs, func(in []*graph.Node) []Output {
 		b := stepBuilder{params: params, opt: opt, config: c, state: in[:numState], inputs: inputs}
@@ -225,13 +211,9 @@ func (s *State) replace(results []*Array) {
 }
 
 func (s *Step) sendInputs(batch Batch, hyper []float32) ([]*Array, error) {
-	var out []*Array
-	for i, values := range [][]int32{batch.InputIDs, batch.Labels, batch.Mask} {
-		a, err := s.rt.NewArray(dtypes.Int32, []int{s.config.Batch, s.config.SeqLen}, s.config.BatchSpec, s.rowFill(batch.Rows, values))
-		if err != nil {
-			return out, fmt.Errorf("send %s: %w", batchInputs[i], err)
-		}
-		out = append(out, a)
+	out, err := s.rt.sendBatch(s.config, batch)
+	if err != nil {
+		return out, err
 	}
 	a, err := s.rt.NewArray(dtypes.Float32, []int{len(hyper)}, nil, func(_ sharding.Region, dst []byte) error {
 		_, err := binary.Encode(dst, binary.NativeEndian, hyper)
@@ -241,44 +223,6 @@ func (s *Step) sendInputs(batch Batch, hyper []float32) ([]*Array, error) {
 		return out, fmt.Errorf("send the step's hyperparameters: %w", err)
 	}
 	return append(out, a), nil
-}
-
-// rowFill serves regions of whole rows of the global batch from this process's rows.
-func (s *Step) rowFill(rows []RowRange, values []int32) Fill {
-	width := s.config.SeqLen
-	return func(r sharding.Region, dst []byte) error {
-		first, end := r.Start[0], r.Start[0]+r.Size[0]
-		local := 0
-		for _, have := range rows {
-			if first >= have.Start && end <= have.End && r.Size[1] == width {
-				from := (local + first - have.Start) * width
-				_, err := binary.Encode(dst, binary.NativeEndian, values[from:from+r.Size[0]*width])
-				return err
-			}
-			local += have.End - have.Start
-		}
-		return errors.New("this process's batch lacks rows " + strconv.Itoa(first) + " to " + strconv.Itoa(end))
-	}
-}
-
-// BatchRows returns the rows of the global batch that this process's devices hold, in order.
-func (s *Step) BatchRows() []RowRange { return s.rt.BatchRows(s.config) }
-
-// BatchRows returns the rows of a global batch that this process's devices hold, merged and in order.
-func (rt *Runtime) BatchRows(c StepConfig) []RowRange {
-	var out []RowRange
-	for _, p := range rt.local {
-		r := c.BatchSpec.ShardOf(rt.mesh, []int{c.Batch, c.SeqLen}, p)
-		next := RowRange{Start: r.Start[0], End: r.Start[0] + r.Size[0]}
-		switch last := len(out) - 1; {
-		case last >= 0 && next.Start >= out[last].Start && next.End <= out[last].End:
-		case last >= 0 && next.Start == out[last].End:
-			out[last].End = next.End
-		default:
-			out = append(out, next)
-		}
-	}
-	return out
 }
 
 // Ready waits until the step has ended on the devices. Reading its metrics may take longer, where the plugin's threads
