@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,8 @@ type report struct {
 	Console
 	totalSteps, stepsPerEpoch int
 
+	// mu holds back lines of the goroutine that saves while the bar comes or goes.
+	mu   sync.Mutex
 	bars *mpb.Progress
 	bar  *mpb.Bar
 	text atomic.Pointer[string] // right of the bar
@@ -52,6 +55,8 @@ func newReport(c Console, quiet bool) *report {
 
 // printf writes one line, above the bar while there is one.
 func (r *report) printf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	out := r.Out
 	if r.bars != nil {
 		out = r.bars
@@ -65,6 +70,8 @@ func (r *report) begin(done, stepsPerEpoch, totalSteps int) {
 	if !r.Terminal {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.text.Store(new(string))
 	r.bars = mpb.New(mpb.WithOutput(r.Out), mpb.WithAutoRefresh())
 	// Without a total it does not complete by itself: a completed one takes no more lines, and the last save follows.
@@ -77,6 +84,8 @@ func (r *report) begin(done, stepsPerEpoch, totalSteps int) {
 
 // end takes the bar away.
 func (r *report) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.bars == nil {
 		return
 	}

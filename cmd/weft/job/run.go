@@ -275,6 +275,11 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 	r.memory()
 	r.report.begin(from.Step, r.loader.StepsPerEpoch(), r.totalSteps())
 	at, err := loop.Do(ctx, r.stop)
+	if late := s.finish(ctx); err == nil || late != nil && errors.Is(err, trainer.ErrStopped) {
+		err = late
+	} else if late != nil {
+		err = fmt.Errorf("%w; moreover %w", err, late)
+	}
 	r.report.end()
 	if err != nil {
 		if errors.Is(err, trainer.ErrStopped) {
@@ -283,7 +288,7 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	return r.completed(&Result{
-		Epoch: last.Epoch, Step: at.Step, Loss: last.Loss, Seconds: last.Seconds, TokensPerSec: last.TokensPerSec, Checkpoint: s.last.Dir,
+		Epoch: last.Epoch, Step: at.Step, Loss: last.Loss, Seconds: last.Seconds, TokensPerSec: last.TokensPerSec, Checkpoint: s.newest().Dir,
 	}), nil
 }
 

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"weft/checkpoint"
+	"weft/checkpoint/safetensors"
 	"weft/engine"
 	"weft/engine/sharding"
 	"weft/engine/trainer"
@@ -33,11 +35,16 @@ type saver struct {
 	report  *report
 	// tokensPerStep is the number of positions of a global batch.
 	tokensPerStep int
-	// last is the newest checkpoint that this process wrote.
+
+	async *checkpoint.Async // from the first use on
+	// last is the newest checkpoint that this process committed; see newest.
+	mu   sync.Mutex
 	last checkpoint.Entry
 }
 
-// save writes a checkpoint of the position at, which is that of an epoch's end or within one.
+// save takes a checkpoint of the position at, which is that of an epoch's end or within one: it returns when the state is
+// on the host; writing goes on beside the training. At an epoch's end the checkpoint has a Hugging Face folder, else it is
+// the state alone, which is written sooner. The error may be that of the save before it.
 func (s *saver) save(ctx context.Context, at trainer.Position, epochEnd bool) error {
 	snapshot, err := s.snapshot(at, epochEnd)
 	if err != nil {
@@ -46,32 +53,75 @@ func (s *saver) save(ctx context.Context, at trainer.Position, epochEnd bool) er
 	if err := s.metrics.sync(); err != nil {
 		return fmt.Errorf("sync the metrics: %w", err)
 	}
-	entry, err := s.manager.Save(ctx, snapshot)
-	if err != nil && !errors.Is(err, checkpoint.ErrPrune) {
-		return err
+	return s.saves().Save(ctx, snapshot)
+}
+
+func (s *saver) saves() *checkpoint.Async {
+	if s.async == nil {
+		s.async = checkpoint.NewAsync(s.manager, checkpoint.AsyncOptions{Done: s.saved})
 	}
-	if err != nil {
-		s.report.Log.Warn(oneLineError(err))
+	return s.async
+}
+
+// saved is told of every write that ended, by the goroutine that wrote.
+func (s *saver) saved(out checkpoint.Saved) {
+	if out.Err != nil && !errors.Is(out.Err, checkpoint.ErrPrune) {
+		return // failed or finish return it
 	}
-	s.last = entry
-	s.report.printf("Checkpoint successfully created at: %s", entry.Dir)
-	return nil
+	if out.Err != nil {
+		s.report.Log.Warn(oneLineError(out.Err))
+	}
+	s.mu.Lock()
+	s.last = out.Entry
+	s.mu.Unlock()
+	s.report.printf("Checkpoint successfully created at: %s\n%s", out.Entry.Dir, saveLine(out.Stats))
+}
+
+// saveLine shows the figures of one save.
+func saveLine(s checkpoint.AsyncStats) string {
+	line := fmt.Sprintf("%-9s %s | training waited %.2fs | written in %.2fs, %s/s | host memory %s of %s", "save", size(int(s.WrittenBytes)),
+		s.Stall.Seconds(), s.Write.Seconds(), size(int(s.BytesPerSecond())), size(int(s.PeakBytes)), size(int(s.LimitBytes)))
+	if s.Tries > 1 {
+		line += fmt.Sprintf(" | at try %d", s.Tries)
+	}
+	return line
+}
+
+// newest is the newest checkpoint that this process committed.
+func (s *saver) newest() checkpoint.Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
 }
 
 // failed returns, without waiting, the error of a save that was given up. The loop asks after every step.
-func (s *saver) failed() error { return nil }
+func (s *saver) failed() error {
+	if s.async == nil {
+		return nil
+	}
+	return s.async.Err()
+}
 
 // finish waits until everything that save was given is written, or given up: then the error is that of the save. Every
 // way out of the run calls it before the manager is closed; a cancelled context abandons what is not committed.
-func (s *saver) finish(ctx context.Context) error { return ctx.Err() }
+func (s *saver) finish(ctx context.Context) error {
+	if s.async == nil {
+		return nil
+	}
+	return s.async.Close(ctx)
+}
 
-// fits reports, before the first step, that there is no room for a checkpoint: hours of training would end without one.
+// fits reports, before the first step, that there is no room for a checkpoint: hours of training would end without one. It
+// takes the host memory for saving, too.
 func (s *saver) fits(at trainer.Position) error {
-	snapshot, err := s.snapshot(at, false)
+	snapshot, err := s.snapshot(at, true)
 	if err != nil {
 		return err
 	}
-	return s.manager.CheckSpace(snapshot)
+	if err := s.manager.CheckSpace(snapshot); err != nil {
+		return err
+	}
+	return s.saves().Prepare(snapshot)
 }
 
 // next is where a run continues after the position of an epoch's end.
@@ -92,14 +142,14 @@ func (s *saver) snapshot(at trainer.Position, epochEnd bool) (*checkpoint.Snapsh
 	if err != nil {
 		return nil, err
 	}
-	folder, err := s.modelFolder()
-	if err != nil {
-		return nil, err
-	}
-	return &checkpoint.Snapshot{
+	snapshot := &checkpoint.Snapshot{
 		Step: at.Step, Epoch: position.Epoch, Metrics: metrics, Data: data, Config: s.record,
-		Versions: map[string]string{"weft": weftVersion()}, State: stateTensors(s.state), Model: folder,
-	}, nil
+		Versions: map[string]string{"weft": weftVersion()}, State: stateTensors(s.state),
+	}
+	if epochEnd {
+		snapshot.Model = s.modelFolder()
+	}
+	return snapshot, nil
 }
 
 // stateTensors are the trained parameters and their slots. Frozen parameters are those of the model's source.
@@ -118,8 +168,10 @@ func stateTensors(state *engine.State) []checkpoint.Tensor {
 	return out
 }
 
-// modelFolder describes the Hugging Face folder: the tensors with the names and dtypes of the source.
-func (s *saver) modelFolder() (*checkpoint.ModelFolder, error) {
+// modelFolder describes the Hugging Face folder: the tensors with the names and dtypes of the source. Trained ones are made
+// of the state's slices. Frozen ones come from the source, or, where it has no such bytes, from the devices, on which
+// nothing changes them.
+func (s *saver) modelFolder() *checkpoint.ModelFolder {
 	arrays := map[string]engine.Entry{}
 	for _, e := range s.state.Entries() {
 		if e.Slot == "" {
@@ -136,19 +188,22 @@ func (s *saver) modelFolder() (*checkpoint.ModelFolder, error) {
 		entry := arrays[t.Param.Name]
 		tensor := checkpoint.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape}
 		for i, shard := range entry.Array.OwnedShards() {
-			piece, ok := pieceOf(t, shard.Region)
+			piece, offset, ok := pieceOf(t, shard.Region)
 			if !ok {
 				continue
 			}
-			host.expect(t.Param.Name, i)
-			tensor.Shards = append(tensor.Shards, checkpoint.Shard{
-				Start: piece.Start, Size: piece.Size,
-				Fetch: func(dst []byte) error { return host.fetch(t, entry, i, shard, piece, dst) },
-			})
+			out := checkpoint.Shard{Start: piece.Start, Size: piece.Size}
+			if entry.Param.Trainable {
+				out.Part = &checkpoint.Part{Tensor: entry.Name, Shard: i, Offset: int64(offset)}
+			} else {
+				host.expect(t.Param.Name, i)
+				out.Fetch = func(dst []byte) error { return host.fetch(t, entry, i, shard, piece, offset, dst) }
+			}
+			tensor.Shards = append(tensor.Shards, out)
 		}
 		folder.Tensors = append(folder.Tensors, tensor)
 	}
-	return folder, nil
+	return folder
 }
 
 // byParam orders tensors so that those stacked in one parameter follow each other: the host then holds the shards of one
@@ -182,27 +237,52 @@ func (s *saver) asItCame(t hf.Tensor) bool {
 	return ok && info.DType == t.DType
 }
 
-// untouched is a tensor copied from the source.
+// untouchedBlock bounds, in bytes, what of an untouched tensor is on the host at once.
+const untouchedBlock = 64 << 20
+
+// untouched is a tensor copied from the source, some rows at a time.
 func (s *saver) untouched(t hf.Tensor) checkpoint.Tensor {
-	zero := make([]int, len(t.Shape))
-	return checkpoint.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Shards: []checkpoint.Shard{{
-		Start: zero, Size: t.Shape,
-		Fetch: func(dst []byte) error { return s.model.source.Set().ReadRegion(t.Name, zero, t.Shape, dst) },
-	}}}
+	out := checkpoint.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape}
+	for _, r := range rowBlocks(t.Shape, t.DType.Size(), untouchedBlock) {
+		out.Shards = append(out.Shards, checkpoint.Shard{Start: r.Start, Size: r.Size, Fetch: func(dst []byte) error {
+			return s.model.source.Set().ReadRegion(t.Name, r.Start, r.Size, dst)
+		}})
+	}
+	return out
 }
 
-// pieceOf is the part of one tensor that a shard of its parameter holds; ok is false when it holds none of it.
-func pieceOf(t hf.Tensor, shard sharding.Region) (piece sharding.Region, ok bool) {
+// rowBlocks cuts a tensor along its first dimension into regions of at most limit bytes, but of one row at least.
+func rowBlocks(shape []int, elem, limit int) []sharding.Region {
+	whole := sharding.Region{Start: make([]int, len(shape)), Size: shape}
+	n := whole.Elements() * elem
+	if n <= limit {
+		return []sharding.Region{whole}
+	}
+	rows := max(1, limit/(n/shape[0]))
+	var out []sharding.Region
+	for at := 0; at < shape[0]; at += rows {
+		r := sharding.Region{Start: make([]int, len(shape)), Size: slices.Clone(shape)}
+		r.Start[0], r.Size[0] = at, min(rows, shape[0]-at)
+		out = append(out, r)
+	}
+	return out
+}
+
+// pieceOf is the part of one tensor that a shard of its parameter holds, and where in the shard it begins, in elements; ok
+// is false when it holds none of it.
+func pieceOf(t hf.Tensor, shard sharding.Region) (piece sharding.Region, offset int, ok bool) {
 	if len(t.Param.Sources) == 1 {
-		return shard, true
+		return shard, 0, true
 	}
 	piece = sharding.Region{Start: shard.Start[1:], Size: shard.Size[1:]}
-	return piece, t.Index >= shard.Start[0] && t.Index < shard.Start[0]+shard.Size[0]
+	at := t.Index - shard.Start[0]
+	return piece, at * piece.Elements(), at >= 0 && at < shard.Size[0]
 }
 
-// shardCache holds the shards of a stacked parameter on the host from the first of its tensors that is written to the
-// last, so that each is read from its device once.
+// shardCache holds the shards of a frozen stacked parameter on the host from the first of its tensors that is written to
+// the last, so that each is read from its device once in a write.
 type shardCache struct {
+	mu   sync.Mutex
 	held map[shardKey]*heldShard
 }
 
@@ -213,8 +293,8 @@ type shardKey struct {
 
 type heldShard struct {
 	bytes []byte
-	// uses is how many tensors still need it.
-	uses int
+	// uses is how many tensors need it, left how many still do in this write.
+	uses, left int
 }
 
 func newShardCache() *shardCache { return &shardCache{held: map[shardKey]*heldShard{}} }
@@ -226,32 +306,28 @@ func (c *shardCache) expect(param string, shard int) {
 		c.held[key] = &heldShard{}
 	}
 	c.held[key].uses++
+	c.held[key].left++
 }
 
-// fetch writes one tensor's part of a shard in the tensor's dtype.
-func (c *shardCache) fetch(t hf.Tensor, e engine.Entry, index int, shard engine.Shard, piece sharding.Region, dst []byte) error {
+// fetch writes one tensor's part of a shard, which begins at offset, in the tensor's dtype.
+func (c *shardCache) fetch(t hf.Tensor, e engine.Entry, index int, shard engine.Shard, piece sharding.Region, offset int, dst []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	h := c.held[shardKey{e.Param.Name, index}]
+	size := e.Array.DType.Size()
 	if h.bytes == nil {
-		h.bytes = make([]byte, shard.Region.Elements()*e.Array.DType.Size())
+		h.bytes = make([]byte, shard.Region.Elements()*size)
 		if err := shard.Read(h.bytes); err != nil {
+			h.bytes = nil
 			return fmt.Errorf("read a shard of %s from its device: %w", e.Name, err)
 		}
 	}
-	each := piece.Elements() * e.Array.DType.Size()
-	from := 0
-	if len(t.Param.Sources) > 1 {
-		from = (t.Index - shard.Region.Start[0]) * each
+	src := h.bytes[offset*size : (offset+piece.Elements())*size]
+	if h.left--; h.left <= 0 {
+		// A write that was tried again counted some of them twice: then the shard goes early and is read once more.
+		h.bytes, h.left = nil, h.uses
 	}
-	src := h.bytes[from : from+each]
-	if h.uses--; h.uses == 0 {
-		h.bytes = nil
-	}
-	have := fileDTypes[e.Array.DType]
-	if have == t.DType {
-		copy(dst, src)
-		return nil
-	}
-	if err := hf.Convert(dst, t.DType, src, have); err != nil {
+	if err := safetensors.Convert(dst, t.DType, src, fileDTypes[e.Array.DType]); err != nil {
 		return fmt.Errorf("export %s: %w", t.Name, err)
 	}
 	return nil
