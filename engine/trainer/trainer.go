@@ -29,10 +29,18 @@ type Position struct {
 	Targets int     `json:"targets"`
 	// Seconds is the time spent on the epoch so far.
 	Seconds float64 `json:"seconds"`
+	// Evaluated is the step after which the run was last evaluated, and EvalLoss what came out; 0 before the first time.
+	Evaluated int     `json:"evaluated,omitempty"`
+	EvalLoss  float64 `json:"eval_loss,omitempty"`
 }
 
 // Loss is the mean loss over the targets of the epoch so far.
 func (p Position) Loss() float64 { return p.LossSum / math.Max(1, float64(p.Targets)) }
+
+// Next is where a run goes on after the position of an epoch's end.
+func (p Position) Next() Position {
+	return Position{Epoch: p.Epoch + 1, Step: p.Step, Evaluated: p.Evaluated, EvalLoss: p.EvalLoss}
+}
 
 // Source gives this process's part of every global batch.
 type Source interface {
@@ -70,12 +78,18 @@ type EpochRecord struct {
 	Loss         float64
 	Seconds      float64
 	TokensPerSec float64
+	// EvalLoss is that of the evaluation at the epoch's end; without one Evaluated is false.
+	EvalLoss  float64
+	Evaluated bool
 }
 
-// Hooks are the caller's side of the loop. Save and Stopped may be nil.
+// Hooks are the caller's side of the loop. Save, Eval and Stopped may be nil.
 type Hooks struct {
 	Step  func(StepRecord) error
 	Epoch func(EpochRecord)
+	// Eval gives the loss of an evaluation of the state, which is that after at.Step updates; ErrStopped when a request to
+	// stop ended it. It is called at each epoch's end, before the save, and after every EvalEverySteps updates.
+	Eval func(ctx context.Context, at Position) (loss float64, err error)
 	// Save writes a checkpoint. epochEnd tells an epoch's end from a save on the way out.
 	Save func(ctx context.Context, at Position, epochEnd bool) error
 }
@@ -86,6 +100,8 @@ type Run struct {
 	State  *engine.State
 	Source Source
 	Epochs int
+	// EvalEverySteps is how many updates lie between evaluations within an epoch; 0: there are none.
+	EvalEverySteps int
 	// TokensPerStep is the number of positions of a global batch.
 	TokensPerStep int
 	// LR returns the learning rate of a 1-based update, for the reports.
@@ -151,6 +167,9 @@ func (l *loop) epoch(ctx, feed context.Context) error {
 			break
 		}
 		if err != nil {
+			return err
+		}
+		if err := l.evaluateBetween(ctx); err != nil {
 			return err
 		}
 		if err := l.launch(batch); err != nil {
@@ -250,14 +269,18 @@ func (l *loop) saveAndStop(ctx context.Context) error {
 	return ErrStopped
 }
 
-// finishEpoch reports the epoch, moves to the next one and saves.
+// finishEpoch evaluates and reports the epoch, moves to the next one and saves.
 func (l *loop) finishEpoch(ctx context.Context) error {
+	if err := l.evaluate(ctx); err != nil {
+		return err
+	}
 	l.Hooks.Epoch(EpochRecord{
 		Epoch: l.at.Epoch + 1, Epochs: l.Epochs, Loss: l.at.Loss(), Seconds: l.at.Seconds,
 		TokensPerSec: float64(l.TokensPerStep*l.at.StepInEpoch) / l.at.Seconds,
+		EvalLoss:     l.at.EvalLoss, Evaluated: l.Hooks.Eval != nil,
 	})
 	done := l.at
-	l.at = Position{Epoch: done.Epoch + 1, Step: done.Step}
+	l.at = done.Next()
 	if l.Hooks.Save == nil {
 		return nil
 	}
