@@ -31,6 +31,7 @@ var (
 type DamagedError struct {
 	Dir    string // the checkpoint's folder
 	File   string // path inside of it
+	Tensor string // of the train state, whose bytes differ; "" when it is not known or not one tensor
 	Reason string
 }
 

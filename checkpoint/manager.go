@@ -190,22 +190,51 @@ func (m *Manager) List() ([]Entry, error) {
 			continue
 		}
 		e.Dir, e.Linked = path.Join(m.dir, d.Name), d.Link
-		man, err := readManifest(m.fs, e.Dir)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		if !e.read(m.fs) {
 			continue
-		case err != nil:
-			e.Err = err
-		case man.Step != e.Step || man.Epoch != e.Epoch:
-			e.Err = damaged(e.Dir, ManifestFile, "it is that of epoch %d step %d; was the folder renamed?", man.Epoch, man.Step)
-		default:
-			e.Metrics, e.Bytes, e.Sequence, e.Model = man.Metrics, man.Bytes(), man.Sequence, man.HasModel()
 		}
 		list = append(list, e)
 	}
 	sortByCommit(list)
 	return list, nil
 }
+
+// read fills in what the manifest in e.Dir says, or what is wrong with it. False:
+// there is none, the folder is no checkpoint.
+func (e *Entry) read(fsys FS) bool {
+	man, err := readManifest(fsys, e.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false
+	case err != nil:
+		e.Err = err
+	case man.Step != e.Step || man.Epoch != e.Epoch:
+		e.Err = damaged(e.Dir, ManifestFile, "it is that of epoch %d step %d; was the folder renamed?", man.Epoch, man.Step)
+	default:
+		e.Metrics, e.Bytes, e.Sequence, e.Model = man.Metrics, man.Bytes(), man.Sequence, man.HasModel()
+	}
+	return true
+}
+
+// At returns the checkpoint in the folder dir, wherever it lies: it may have been
+// copied to another place and name. ok is false when dir has no manifest; a
+// manifest that cannot be used is in the entry's Err.
+func (m *Manager) At(dir string) (e Entry, ok bool) {
+	e, named := parseName(path.Base(dir))
+	e.Name, e.Dir = path.Base(dir), dir
+	if named {
+		ok = e.read(m.fs)
+		return e, ok
+	}
+	if man, err := readManifest(m.fs, dir); err == nil {
+		e.Step, e.Epoch, e.Revision = man.Step, man.Epoch, 1
+	}
+	ok = e.read(m.fs)
+	return e, ok
+}
+
+// Manifest reads the manifest of a checkpoint.
+func (m *Manager) Manifest(e Entry) (*Manifest, error) { return readManifest(m.fs, e.Dir) }
 
 // sortByCommit sorts by sequence. An entry without one, its manifest being
 // unusable, counts as committed after every readable one of an earlier step: so

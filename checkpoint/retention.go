@@ -142,6 +142,12 @@ func surplus(decisions []Decision) []Entry {
 // stops at the first failure; what it then returns is deleted. Before that it
 // verifies from the newest back until one is whole, which it keeps too.
 func (m *Manager) Prune() ([]Entry, error) {
+	return m.PruneAs(func([]Decision) error { return nil })
+}
+
+// PruneAs is Prune that tells the caller first what will become of every
+// checkpoint; an error of tell leaves all of them.
+func (m *Manager) PruneAs(tell func([]Decision) error) ([]Entry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.opts.ReadOnly {
@@ -149,6 +155,9 @@ func (m *Manager) Prune() ([]Entry, error) {
 	}
 	plan, err := m.PlanPrune()
 	if err != nil {
+		return nil, err
+	}
+	if err := tell(plan); err != nil {
 		return nil, err
 	}
 	removed, err := m.deleteAll(surplus(plan))

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 
+	"weft/checkpoint/internal/region"
 	"weft/checkpoint/safetensors"
 )
 
@@ -24,35 +26,139 @@ func (m *Manager) Verify(e Entry) error {
 	if err := checkSizes(m.fs, e.Dir, man.Files); err != nil {
 		return err
 	}
-	buf := pieces.Get().(*[]byte)
-	defer pieces.Put(buf)
+	v := verifier{fs: m.fs, dir: e.Dir, manifest: man}
 	for _, f := range man.Files {
-		if err := verifyFile(m.fs, e.Dir, f, *buf); err != nil {
+		if err := v.file(context.Background(), f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func verifyFile(fsys FS, dir string, f FileEntry, buf []byte) error {
-	r, err := openFile(fsys, dir, f)
+// Check looks at a checkpoint without reading its content: the manifest, and that
+// every file is there in its size.
+func (m *Manager) Check(e Entry) error {
+	if e.Err != nil {
+		return e.Err
+	}
+	man, err := readManifest(m.fs, e.Dir)
+	if err != nil {
+		return err
+	}
+	return checkSizes(m.fs, e.Dir, man.Files)
+}
+
+// Faults is Verify that goes on to the end: it returns what is wrong with each
+// file that is not as it was written, none for a whole checkpoint. Of a damaged
+// state file it names the tensors. progress, when not nil, is told the bytes
+// that were read since it was called last. An error that is no damage, such as a
+// lack of permission, ends it.
+func (m *Manager) Faults(ctx context.Context, e Entry, progress func(file string, bytes int64)) ([]*DamagedError, error) {
+	var faults []*DamagedError
+	note := func(err error) error {
+		var d *DamagedError
+		if errors.As(err, &d) {
+			faults = append(faults, d)
+			return nil
+		}
+		return err
+	}
+	man, err := readManifest(m.fs, e.Dir)
+	if err == nil && e.Err != nil {
+		err = e.Err // the manifest is whole and that of another folder
+	}
+	if err != nil {
+		return faults, note(err)
+	}
+	v := verifier{fs: m.fs, dir: e.Dir, manifest: man, progress: progress}
+	for _, f := range man.Files {
+		if err := note(v.file(ctx, f)); err != nil {
+			return faults, err
+		}
+	}
+	return faults, nil
+}
+
+// verifier compares files with a manifest.
+type verifier struct {
+	fs       FS
+	dir      string
+	manifest *Manifest
+	progress func(file string, bytes int64)
+}
+
+func (v *verifier) file(ctx context.Context, f FileEntry) error {
+	r, err := openFile(v.fs, v.dir, f)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	crc := uint32(0)
-	for off := int64(0); off < f.Size; {
-		p := buf[:min(int64(len(buf)), f.Size-off)]
-		if err := readFull(r, p, off, dir, f.Path); err != nil {
-			return err
+	crc, err := v.sum(ctx, r, f.Path, 0, f.Size, v.progress)
+	if err != nil {
+		return err
+	}
+	if CRC32C(crc) == f.CRC32C {
+		return nil
+	}
+	reason := fmt.Sprintf("its crc32c is %08x, the manifest says %08x", crc, uint32(f.CRC32C))
+	tensors, err := v.culprits(ctx, r, f)
+	if err != nil {
+		return err
+	}
+	d := &DamagedError{Dir: v.dir, File: f.Path, Reason: reason}
+	if len(tensors) > 0 {
+		d.Tensor = tensors[0]
+		d.Reason += fmt.Sprintf(": the bytes of tensor %q differ", tensors[0])
+	}
+	if n := len(tensors) - 1; n > 0 {
+		d.Reason += fmt.Sprintf(", and those of %d more", n)
+	}
+	return d
+}
+
+// sum is the checksum of n bytes at off.
+func (v *verifier) sum(ctx context.Context, r Reader, file string, off, n int64, progress func(string, int64)) (crc uint32, err error) {
+	buf := pieces.Get().(*[]byte)
+	defer pieces.Put(buf)
+	for end := off + n; off < end; {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		p := (*buf)[:min(int64(len(*buf)), end-off)]
+		if err := readFull(r, p, off, v.dir, file); err != nil {
+			return 0, err
 		}
 		crc = crc32.Update(crc, safetensors.Castagnoli, p)
 		off += int64(len(p))
+		if progress != nil {
+			progress(file, int64(len(p)))
+		}
 	}
-	if CRC32C(crc) != f.CRC32C {
-		return damaged(dir, f.Path, "its crc32c is %08x, the manifest says %08x", crc, uint32(f.CRC32C))
+	return crc, nil
+}
+
+// culprits names the tensors whose slices in a damaged state file are not as
+// they were written, in the order of the state.
+func (v *verifier) culprits(ctx context.Context, r Reader, f FileEntry) ([]string, error) {
+	var names []string
+	for i := range v.manifest.State {
+		t := &v.manifest.State[i]
+		for _, s := range t.Slices {
+			if s.File != f.Path {
+				continue
+			}
+			n, _ := region.Bytes(s.Size, t.DType.Size())
+			crc, err := v.sum(ctx, r, f.Path, s.Offset, n, nil)
+			if err != nil {
+				return nil, err
+			}
+			if CRC32C(crc) != s.CRC32C {
+				names = append(names, t.Name)
+				break
+			}
+		}
 	}
-	return nil
+	return names, nil
 }
 
 // openFile opens a file of a checkpoint and checks its size.
