@@ -37,24 +37,36 @@ func (s sizes) plus(o sizes) sizes {
 	return s
 }
 
-// shardShapes lists the shapes, as text, of the trained parameters' float32 shards and of single layers of stacked ones:
-// those of their gradients.
-func shardShapes(mesh sharding.Mesh, params []engine.Param) map[string]bool {
-	shapes := map[string]bool{}
+// knownShapes tells classes by shapes, as text. Those of the trained parameters' float32 shards, and of single layers of
+// stacked ones, are gradients'; those of whole stacks of matrices, in a dtype of products, are what a step that gathers
+// once keeps for its backward pass.
+func knownShapes(mesh sharding.Mesh, params []engine.Param) map[string]class {
+	known := map[string]class{}
 	for _, p := range params {
+		stack := len(p.Dims) == 3
+		if stack && !p.Spec.IsReplicated() {
+			for _, dtype := range []string{"bf16", "f32"} {
+				known[hlo.Shape{DType: dtype, Dims: wide(p.Dims)}.String()] = gathered
+			}
+		}
 		if !p.Trainable {
 			continue
 		}
-		s := hlo.Shape{DType: "f32"}
-		for _, d := range p.Spec.ShardDims(mesh, p.Dims) {
-			s.Dims = append(s.Dims, int64(d))
-		}
-		shapes[s.String()] = true
-		if len(s.Dims) == 3 {
-			shapes[hlo.Shape{DType: "f32", Dims: s.Dims[1:]}.String()] = true
+		s := hlo.Shape{DType: "f32", Dims: wide(p.Spec.ShardDims(mesh, p.Dims))}
+		known[s.String()] = gradient
+		if stack {
+			known[hlo.Shape{DType: "f32", Dims: s.Dims[1:]}.String()] = gradient
 		}
 	}
-	return shapes
+	return known
+}
+
+func wide(dims []int) []int64 {
+	out := make([]int64, len(dims))
+	for i, d := range dims {
+		out[i] = int64(d)
+	}
+	return out
 }
 
 // buffer is main memory that an instruction's result takes. Its life is from first to last, positions in the schedule.
@@ -75,12 +87,12 @@ type leaf struct {
 
 // liveAtPeak finds the fullest moment of the program's schedule and what the temporaries hold then. It follows values
 // through tuples, loops and updates in place as the compiler does, which leaves out what it pads and loses to gaps.
-func liveAtPeak(m *hlo.Module, gradients map[string]bool) sizes {
+func liveAtPeak(m *hlo.Module, known map[string]class) sizes {
 	entry, err := m.Entry()
 	if err != nil {
 		return sizes{}
 	}
-	l := &liveness{module: m, gradients: gradients}
+	l := &liveness{module: m, known: known}
 	arguments := map[int64][]leaf{}
 	for _, in := range entry.Instructions {
 		if in.Opcode == "parameter" {
@@ -95,8 +107,8 @@ func liveAtPeak(m *hlo.Module, gradients map[string]bool) sizes {
 }
 
 type liveness struct {
-	module    *hlo.Module
-	gradients map[string]bool
+	module *hlo.Module
+	known  map[string]class // by shape
 }
 
 // computation returns what is alive of a computation's own buffers, and of those it calls, at its fullest moment. The
@@ -367,10 +379,7 @@ func (l *liveness) classify(c *hlo.Computation, in *hlo.Instruction, a hlo.Shape
 	if l.gathers(c, in) && fromArgument(in, values) && !strings.HasPrefix(a.DType, "s") {
 		return gathered
 	}
-	if l.gradients[a.String()] {
-		return gradient
-	}
-	return temporary
+	return l.known[a.String()] // temporary, if it is not
 }
 
 // gathers tells whether an instruction is an all-gather, or a fusion or wrapper of one.

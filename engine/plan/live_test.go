@@ -30,9 +30,30 @@ func TestLiveAtPeak(t *testing.T) {
 	mesh, err := sharding.NewMesh(sharding.Axis{Name: "fsdp", Size: 4})
 	require.NoError(t, err)
 	params := []engine.Param{{Name: "w", DType: dtypes.Float32, Dims: []int{4, 1024}, Trainable: true, Spec: sharding.Split(2, 1, "fsdp")}}
-	got := liveAtPeak(m, shardShapes(mesh, params))
+	got := liveAtPeak(m, knownShapes(mesh, params))
 	require.EqualValues(t, 4096, got[gathered], "one layer's weight")
 	require.EqualValues(t, 4096, got[gradient], "the stack of gradients; the slice is not there yet, or instead of it")
 	require.EqualValues(t, 1024, got[activation], "what the loop carries; the argument is not a temporary")
 	require.EqualValues(t, 2048+1024, got[temporary], "the broadcast and the slice, not what lies in vector memory")
+}
+
+// A loop that puts whole weights in a stack for the backward pass: the stack is what is gathered, not an activation.
+func TestKeptWeightsAreGathered(t *testing.T) {
+	shards, whole, layer := F32(4, 2, 64), F32(4, 8, 64), F32(1, 8, 64)
+	carry := Tuple(shards, whole)
+	element := func(id, of, i int64, shape Msg) Msg { return Op(id, "gte", "get-tuple-element", shape, of).Num(13, i) }
+	body := Func(2, "body", Param(1, 0, carry), element(2, 1, 0, shards), element(3, 1, 1, whole), Constant(4, 0),
+		Op(5, "slice", "dynamic-slice", F32(1, 2, 64), 2, 4), Op(6, "ag", "all-gather", layer, 5),
+		Op(7, "dus", "dynamic-update-slice", whole, 3, 6, 4), Op(8, "out", "tuple", carry, 2, 7))
+	condition := Func(3, "condition", Param(1, 0, carry), Op(2, "c", "custom-call", Pred))
+	entry := Func(1, "main", Param(1, 0, shards), Op(2, "zeros", "broadcast", whole), Op(3, "init", "tuple", carry, 1, 2),
+		Op(4, "loop", "while", carry, 3).Calls(2, 3), element(5, 4, 1, whole), Op(6, "use", "custom-call", F32(4), 5))
+
+	mesh, err := sharding.NewMesh(sharding.Axis{Name: "fsdp", Size: 4})
+	require.NoError(t, err)
+	params := []engine.Param{{Name: "w", DType: dtypes.Float32, Dims: []int{4, 8, 64}, Trainable: true, Spec: sharding.Split(3, 1, "fsdp")}}
+	got := liveAtPeak(parse(t, Program(1, body, condition, entry)), knownShapes(mesh, params))
+	require.EqualValues(t, 4*(4*8*64+8*64), got[gathered], "all layers, and the one just gathered")
+	require.Zero(t, got[activation])
+	require.Zero(t, got[gradient])
 }

@@ -56,7 +56,8 @@ type HBM struct {
 	PaddingBytes int64 `json:"padding_bytes"`
 	// OutputsBytes are results that are not written over an argument.
 	OutputsBytes int64 `json:"outputs_bytes"`
-	// GatheredBytes are weights made whole, GradientsBytes gradients of the shape of a parameter's shard.
+	// GatheredBytes are weights made whole: those of one layer, if any, or all that are kept for the backward pass;
+	// GradientsBytes gradients of the shape of a parameter's shard.
 	GatheredBytes  int64 `json:"gathered_bytes"`
 	GradientsBytes int64 `json:"gradients_bytes"`
 	// ActivationsBytes are values that loops carry, or that are kept from the forward to the backward pass.
@@ -108,7 +109,7 @@ func Analyze(c *Compiled, f Facts) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("analyse the step compiled for %s: %w", c.Topology, err)
 	}
-	live := liveAtPeak(c.Module, shardShapes(mesh, f.Params))
+	live := liveAtPeak(c.Module, knownShapes(mesh, f.Params))
 	r.HBM.fill(c.Memory, live)
 	r.Fits = r.HBM.PeakBytes <= r.HBM.LimitBytes
 	r.FLOPs.Executed, r.FLOPs.Elementwise = w.flops.products, w.flops.elementwise

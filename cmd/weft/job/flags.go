@@ -21,6 +21,7 @@ type ModelFlags struct {
 	ComputeDType string `name:"compute-dtype" group:"model" default:"bfloat16" enum:"bfloat16,float32" help:"Dtype of matrix products and activations: ${enum}. Softmax, norms, loss, gradient reduction and the update are float32 in either."`
 	Remat        string `group:"model" default:"full" enum:"none,full" help:"full: keep only each layer's input for the backward pass and compute the rest again; none: keep everything."`
 	Scan         bool   `group:"model" default:"true" negatable:"" help:"Compile one layer of each kind and loop over it. --no-scan unrolls the layers: a longer compilation of a larger program."`
+	Gathers      int    `group:"model" default:"2" enum:"1,2" help:"How often a step gathers each split weight of the layers. 2: for the forward pass and again for the backward pass, nothing is kept whole (ZeRO-3). 1: once; the whole weights of all layers stay on every device, in the compute dtype, until the backward pass has used them: half of the gathers on the wire, more memory. Gradients and optimizer state are split in either."`
 }
 
 // BatchFlags are the size of a batch.
@@ -107,7 +108,7 @@ func (m *ModelFlags) frozenDType() dtypes.DType {
 func (m *ModelFlags) declare(files *modelFiles, mesh sharding.Mesh, shardAxes ...string) (arch.Model, error) {
 	model, err := files.arch.New(arch.Options{
 		Policy: nn.Policy{Mesh: mesh, DataAxes: mesh.AxisNames(), Compute: deviceDTypes[m.ComputeDType]},
-		Scan:   m.Scan, Remat: m.Remat, Freeze: m.freezePatterns(), FrozenDType: m.frozenDType(), ShardAxes: shardAxes,
+		Scan:   m.Scan, Remat: m.Remat, Gathers: m.Gathers, Freeze: m.freezePatterns(), FrozenDType: m.frozenDType(), ShardAxes: shardAxes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--model-id %s: %w", files.name, err)

@@ -12,7 +12,7 @@ import (
 
 func planConfig() PlanConfig {
 	return PlanConfig{
-		ModelFlags: ModelFlags{ModelID: "gemma-4-E2B", Freeze: FreezeAuto, ParamDType: DTypeAuto, ComputeDType: "bfloat16", Remat: "none"},
+		ModelFlags: ModelFlags{ModelID: "gemma-4-E2B", Freeze: FreezeAuto, ParamDType: DTypeAuto, ComputeDType: "bfloat16", Remat: "none", Gathers: 1},
 		BatchFlags: BatchFlags{MaxSeqLen: 512, BatchSizePerDevice: 4}, Topology: "4x4", AcceleratorType: "TPU-V6E", NumSlices: 1, Effort: "O0",
 	}
 }
@@ -21,14 +21,15 @@ func planConfig() PlanConfig {
 func TestSmallestChanges(t *testing.T) {
 	p := &planner{config: planConfig()}
 	var names []string
-	for _, v := range p.smallestChanges() {
+	for i, v := range p.smallestChanges() {
 		names = append(names, v.name)
-		require.Equal(t, "full", v.config.Remat)
+		require.Equal(t, 2, v.config.Gathers)
+		require.Equal(t, i > 0, v.config.Remat == "full")
 		require.False(t, v.config.Save)
 	}
-	const before = "--remat full --scan "
+	const before = "--gathers 2 --remat full --scan "
 	require.Equal(t, []string{
-		"--remat full", "--remat full --scan", before + "--batch-size-per-device 2", before + "--batch-size-per-device 1",
+		"--gathers 2", "--gathers 2 --remat full", "--gathers 2 --remat full --scan", before + "--batch-size-per-device 2", before + "--batch-size-per-device 1",
 		before + "--topology v6e:4x8", before + "--topology v6e:8x8",
 	}, names)
 }
@@ -36,16 +37,22 @@ func TestSmallestChanges(t *testing.T) {
 // One setting changes at a time, and none is planned twice.
 func TestParseVariations(t *testing.T) {
 	c := planConfig()
-	c.Compare = []string{"batch=4,8", "remat=none,full", "batch-size-per-device=8", "scan=true"}
+	c.Compare = []string{"batch=4,8", "remat=none,full", "batch-size-per-device=8", "scan=true", "gathers=1,2"}
 	variations, err := parseVariations(c)
 	require.NoError(t, err)
 	var names []string
 	for _, v := range variations {
 		names = append(names, v.name)
 	}
-	require.Equal(t, []string{"", "batch=8", "remat=full", "scan=true"}, names)
+	require.Equal(t, []string{"", "batch=8", "remat=full", "scan=true", "gathers=2"}, names)
 	require.Equal(t, 8, variations[1].config.BatchSizePerDevice)
 	require.Equal(t, "none", variations[1].config.Remat)
+	require.Equal(t, 2, variations[4].config.Gathers)
+	for _, wrong := range []string{"gathers=3", "gathers=one"} {
+		c.Compare = []string{wrong}
+		_, err := parseVariations(c)
+		require.ErrorContains(t, err, "give one of 1, 2")
+	}
 }
 
 // The table stays within 100 columns, and says what was tried.

@@ -165,7 +165,7 @@ func (p *planner) describe(s *plannedStep) *StepPlan {
 		Setting: s.name, Model: p.files.arch.Info().Name + " (" + p.files.name + ")",
 		Settings: PlanSettings{
 			BatchSizePerDevice: c.BatchSizePerDevice, GlobalBatch: c.BatchSizePerDevice * s.topology.Devices(), MaxSeqLen: c.MaxSeqLen,
-			ComputeDType: c.ComputeDType, ParamDType: c.ParamDType, Freeze: c.Freeze, Remat: c.Remat, Scan: c.Scan,
+			ComputeDType: c.ComputeDType, ParamDType: c.ParamDType, Freeze: c.Freeze, Remat: c.Remat, Scan: c.Scan, Gathers: c.Gathers,
 			MaxGradNorm: c.MaxGradNorm, Effort: c.Effort,
 		},
 	}

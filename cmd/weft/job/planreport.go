@@ -55,8 +55,9 @@ func writeHead(b *strings.Builder, p *StepPlan) {
 	line("model", "%s: %s parameters trained, %s frozen", p.Model, count(p.TrainedParameters), count(p.FrozenParameters))
 	line("devices", "%s: %d × %s, mesh %s", p.Topology, p.Devices, p.Chip, p.Mesh)
 	line("step", "batch %d × %d tokens a device, %d × %d in all", s.BatchSizePerDevice, s.MaxSeqLen, s.GlobalBatch, s.MaxSeqLen)
-	line("program", "compute %s, remat %s, layers %s; compiled in %.1f s, effort %s",
-		s.ComputeDType, s.Remat, map[bool]string{true: "scanned", false: "unrolled"}[s.Scan], p.CompileS, s.Effort)
+	line("program", "compute %s, remat %s, layers %s, weights gathered %s", s.ComputeDType, s.Remat,
+		map[bool]string{true: "scanned", false: "unrolled"}[s.Scan], map[bool]string{true: "once", false: "twice"}[s.Gathers == 1])
+	line("compiled", "in %.1f s, effort %s", p.CompileS, s.Effort)
 }
 
 // writeFit says whether the step fits and, when it does not, what was tried.

@@ -28,6 +28,13 @@ var changes = []change{
 	{"max-seq-len", setInt(func(c *PlanConfig) *int { return &c.MaxSeqLen })},
 	{"remat", setText(func(c *PlanConfig) *string { return &c.Remat })},
 	{"scan", func(c *PlanConfig, value string) (err error) { c.Scan, err = strconv.ParseBool(value); return err }},
+	{"gathers", func(c *PlanConfig, value string) error {
+		if value != "1" && value != "2" {
+			return fmt.Errorf("give one of 1, 2")
+		}
+		c.Gathers = int(value[0] - '0')
+		return nil
+	}},
 	{"compute-dtype", setText(func(c *PlanConfig) *string { return &c.ComputeDType }, "bfloat16", "float32")},
 	{"param-dtype", setText(func(c *PlanConfig) *string { return &c.ParamDType }, "auto", "float32", "bfloat16", "float16")},
 	{"max-grad-norm", func(c *PlanConfig, value string) (err error) {
@@ -66,7 +73,7 @@ func parseVariations(c PlanConfig) ([]variation, error) {
 		}
 		i := slices.IndexFunc(changes, func(x change) bool { return x.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("--compare %s: %s is not known: give one of batch, seq, remat, scan, compute-dtype, param-dtype, max-grad-norm, topology", text, name)
+			return nil, fmt.Errorf("--compare %s: %s is not known: give one of batch, seq, remat, scan, gathers, compute-dtype, param-dtype, max-grad-norm, topology", text, name)
 		}
 		for value := range strings.SplitSeq(values, ",") {
 			v := variation{name: name + "=" + value, config: base}
@@ -131,6 +138,11 @@ func (p *planner) smallestChanges() []variation {
 	var flags []string
 	add := func(flag string) {
 		out = append(out, variation{strings.Join(append(slices.Clone(flags), flag), " "), c})
+	}
+	if c.Gathers == 1 {
+		c.Gathers = 2
+		add("--gathers 2")
+		flags = append(flags, "--gathers 2")
 	}
 	if c.Remat != "full" {
 		c.Remat = "full"
