@@ -10,7 +10,8 @@ import (
 // return errors that satisfy errors.Is with the values of io/fs (ErrNotExist,
 // ErrExist, ErrPermission) where those apply, and may be called concurrently.
 type FS interface {
-	// Create makes a new file for writing; fs.ErrExist when the name is taken.
+	// Create makes a new file for writing; fs.ErrExist when the name is taken,
+	// which an object store may say only at Sync.
 	Create(name string) (File, error)
 	// Open opens a file for reading.
 	Open(name string) (Reader, error)
@@ -34,11 +35,37 @@ type FS interface {
 	Lock(name string, owner []byte) (io.Closer, error)
 }
 
+// ObjectStore is an FS without folders: they are prefixes of names, exist when
+// something is under them, and only single objects can be renamed. Every call is
+// durable when it returns. Rename of an object takes place only if the object is
+// still there, so whoever removes it first prevents the renaming. Locks are
+// leases: see [Lease].
+type ObjectStore interface {
+	FS
+	// RemoveAll deletes objects, in any order; a name without one is no error.
+	// With own, only those that this value of the FS made are deleted.
+	RemoveAll(names []string, own bool) error
+}
+
+// PartSuffix and digits behind the name of a file are the names of objects out
+// of which an ObjectStore makes the file.
+const PartSuffix = ".weft-part-"
+
+// Lease is what Lock of an ObjectStore gives: it can be lost while it is held.
+type Lease interface {
+	io.Closer
+	// Check returns nil when the lease is this process's at some moment during
+	// the call.
+	Check() error
+}
+
 // File is a file being written.
 type File interface {
 	io.Writer
-	// Sync returns when the bytes written survive a crash.
+	// Sync returns when the bytes written survive a crash. On an object store it
+	// makes the object: nothing can be written after it.
 	Sync() error
+	// Close ends the writing; without Sync the file may be there or not.
 	Close() error
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"weft/checkpoint"
+	"weft/checkpoint/gcs"
 )
 
 // Scheme begins the URL of an object or prefix on Cloud Storage.
@@ -27,8 +28,8 @@ func IsRemote(url string) bool { return strings.HasPrefix(url, Scheme) }
 
 // Open gives the FS that url belongs to, and the name by which that FS knows
 // it: the absolute path on a disk, "bucket/prefix" on Cloud Storage. Nothing is
-// read, so a bucket that does not exist is met only on first use. A URL of
-// another kind is ErrURL.
+// read, so a bucket that does not exist is met only on first use. No Google
+// credentials is gcs.ErrCredentials, a URL of another kind ErrURL.
 func Open(ctx context.Context, url string) (fsys checkpoint.FS, name string, err error) {
 	switch {
 	case IsRemote(url):
@@ -36,7 +37,11 @@ func Open(ctx context.Context, url string) (fsys checkpoint.FS, name string, err
 		if err != nil {
 			return nil, "", err
 		}
-		return nil, "", fmt.Errorf("opening %s: Cloud Storage is not there yet in this build: give a local path", Scheme+name)
+		f, err := gcs.New(ctx, gcs.Options{})
+		if err != nil {
+			return nil, "", fmt.Errorf("opening %s: %w", url, err)
+		}
+		return f, name, nil
 	case anyScheme.MatchString(url):
 		return nil, "", fmt.Errorf("opening %q: %w: give one of these", url, ErrURL)
 	}

@@ -7,7 +7,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"weft/checkpoint"
+	"weft/checkpoint/gcs"
+	"weft/checkpoint/gcs/gcstest"
 )
+
+func TestOpenRemote(t *testing.T) {
+	s := gcstest.Start(t, "bucket")
+	s.Use(t)
+	for url, want := range map[string]string{"gs://bucket": "bucket", "gs://bucket/": "bucket", "gs://bucket/a//b/../c/": "bucket/a/c"} {
+		fsys, name, err := Open(t.Context(), url)
+		require.NoError(t, err)
+		require.Equal(t, want, name)
+		require.Equal(t, "gs://"+want, URL(fsys, name))
+		require.True(t, IsRemote(url))
+		require.NoError(t, fsys.Replace(name+"/x", []byte("y")))
+		require.NoError(t, fsys.(*gcs.FS).Close())
+	}
+	require.Equal(t, map[string][]byte{"x": []byte("y"), "a/c/x": []byte("y")}, s.Objects("bucket"))
+}
 
 func TestOpenLocal(t *testing.T) {
 	dir := t.TempDir()

@@ -1,0 +1,165 @@
+package gcs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/storage"
+
+	"weft/checkpoint"
+)
+
+// maxStreams is how many places of a file are read on at once.
+const maxStreams = 4
+
+// reader reads one generation of an object. Reads that follow one another share
+// a request.
+type reader struct {
+	fs     *FS
+	name   string
+	gen    int64
+	size   int64
+	mu     sync.Mutex
+	idle   []*stream      // the one used longest ago first
+	ends   map[int64]bool // where single reads ended: one going on there begins a stream
+	closed bool
+}
+
+// stream is an answer under way; nobody or one read has it.
+type stream struct {
+	body   io.ReadCloser
+	cancel context.CancelFunc
+	pos    int64
+}
+
+func (s *stream) close() {
+	s.cancel()
+	_ = s.body.Close()
+}
+
+// Open implements [checkpoint.FS].
+func (f *FS) Open(name string) (checkpoint.Reader, error) {
+	a, err := f.attrs("reading", name)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{fs: f, name: name, gen: a.Generation, size: a.Size, ends: map[int64]bool{0: true}}, nil
+}
+
+func (r *reader) Size() int64 { return r.size }
+
+func (r *reader) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for _, s := range r.idle {
+		s.close()
+	}
+	r.idle = nil
+	return nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (r *reader) ReadAt(p []byte, off int64) (int, error) {
+	want := min(int64(len(p)), max(r.size-off, 0))
+	n := 0
+	if want > 0 {
+		err := r.fs.try("reading", r.name, 24*time.Hour, func(context.Context) error {
+			s, err := r.take(off+int64(n), want-int64(n))
+			for err == nil && int64(n) < want {
+				var k int
+				k, err = r.readOn(s, p[n:want])
+				n += k
+			}
+			if err != nil {
+				if s != nil {
+					s.close()
+				}
+				return err
+			}
+			r.give(s)
+			return nil
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// readOn reads what comes next; a stream in which nothing comes is cut. The end
+// of the bytes is only right at the end of the object.
+func (r *reader) readOn(s *stream, p []byte) (int, error) {
+	stalled := time.AfterFunc(r.fs.opts.Retry.Upload, s.cancel)
+	n, err := s.body.Read(p)
+	if !stalled.Stop() && err != nil {
+		err = retryable{context.DeadlineExceeded}
+	}
+	s.pos += int64(n)
+	if errors.Is(err, io.EOF) {
+		err = nil
+		if n < len(p) && s.pos < r.size {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	return n, err
+}
+
+// take finds the stream that is at off or begins one: to the end of the object
+// when the reading looks sequential, of n bytes otherwise.
+func (r *reader) take(off, n int64) (*stream, error) {
+	r.mu.Lock()
+	for i, s := range r.idle {
+		if s.pos == off {
+			r.idle = append(r.idle[:i:i], r.idle[i+1:]...)
+			r.mu.Unlock()
+			return s, nil
+		}
+	}
+	if r.ends[off] {
+		delete(r.ends, off)
+		n = -1
+	}
+	r.mu.Unlock()
+	ctx, cancel := context.WithCancel(r.fs.ctx)
+	stalled := time.AfterFunc(r.fs.opts.Retry.Timeout, cancel)
+	body, err := r.fs.object(r.name).Generation(r.gen).NewRangeReader(ctx, off, n)
+	if !stalled.Stop() && err != nil {
+		err = retryable{context.DeadlineExceeded}
+	}
+	if err != nil {
+		cancel()
+		if errors.Is(err, storage.ErrObjectNotExist) || code(err) == 404 {
+			err = notExist("read", r.name)
+		}
+		return nil, err
+	}
+	return &stream{body: body, cancel: cancel, pos: off}, nil
+}
+
+// give keeps a stream for the read that goes on from it.
+func (r *reader) give(s *stream) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if br, ok := s.body.(*storage.Reader); r.closed || s.pos >= r.size || ok && br.Remain() == 0 {
+		s.close()
+		if !r.closed && s.pos < r.size {
+			if len(r.ends) >= 1024 {
+				clear(r.ends)
+			}
+			r.ends[s.pos] = true
+		}
+		return
+	}
+	r.idle = append(r.idle, s)
+	if len(r.idle) > maxStreams {
+		r.idle[0].close()
+		r.idle = r.idle[1:]
+	}
+}
