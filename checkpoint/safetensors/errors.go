@@ -34,6 +34,8 @@ var (
 	ErrNoWeights = errors.New("no usable safetensors files")
 	// ErrRegion: a region outside of the tensor, or a buffer of another size.
 	ErrRegion = errors.New("region is not valid")
+	// ErrChecksum: the bytes that were read are not those that the store has.
+	ErrChecksum = errors.New("checksum differs from the store's")
 )
 
 // FormatError is a fault of one file.

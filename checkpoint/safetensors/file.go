@@ -11,11 +11,13 @@ import (
 	"weft/checkpoint/internal/region"
 )
 
-// File is an open, memory-mapped safetensors file. Its methods may be called
-// from several goroutines at once; none may run during or after Close.
+// File is an open safetensors file, mapped into memory or read by ranges. Its
+// methods may be called from several goroutines at once; none may run during or
+// after Close.
 type File struct {
 	path    string
-	mapping []byte
+	mapping []byte  // nil for
+	ranges  *ranges // a file that is not mapped
 	header  *Header
 	byName  map[string]int
 }
@@ -32,11 +34,29 @@ func Open(path string) (*File, error) {
 		_ = unix.Munmap(mapping)
 		return nil, err
 	}
-	f := &File{path: path, mapping: mapping, header: h, byName: make(map[string]int, len(h.Tensors))}
-	for i, t := range h.Tensors {
+	return newFile(&File{path: path, mapping: mapping, header: h}), nil
+}
+
+// OpenReader is Open for a file elsewhere, whose tensors are read by ranges; path
+// stands for it in errors. Close closes r, and so does an error.
+func OpenReader(path string, r Reader) (*File, error) { return openRanges(path, r, newPool()) }
+
+func openRanges(path string, r Reader, p *pool) (*File, error) {
+	ranged := &ranges{Reader: r, path: path, pool: p}
+	h, err := ReadHeader(ranged, r.Size(), path)
+	if err != nil {
+		_ = r.Close()
+		return nil, err
+	}
+	return newFile(&File{path: path, ranges: ranged, header: h}), nil
+}
+
+func newFile(f *File) *File {
+	f.byName = make(map[string]int, len(f.header.Tensors))
+	for i, t := range f.header.Tensors {
 		f.byName[t.Name] = i
 	}
-	return f, nil
+	return f
 }
 
 func mapFile(path string) ([]byte, error) {
@@ -62,7 +82,7 @@ func mapFile(path string) ([]byte, error) {
 	return m, nil
 }
 
-// Path returns the path given to Open.
+// Path returns the path given to Open or OpenReader.
 func (f *File) Path() string { return f.path }
 
 // Tensors lists the tensors in the order of their bytes. The list is the
@@ -83,15 +103,45 @@ func (f *File) Lookup(name string) (Info, bool) {
 
 // Bytes returns the tensor's bytes, row-major and little-endian, as a slice of
 // the mapping: read-only, valid until Close, perhaps not aligned to the
-// element size. It is nil when there is no such tensor.
+// element size. It is nil when there is no such tensor, and for a file that is
+// not mapped: see ReadAt.
 func (f *File) Bytes(name string) []byte {
 	i, ok := f.byName[name]
-	if !ok {
+	if !ok || f.mapping == nil {
 		return nil
 	}
 	t := f.header.Tensors[i]
 	start, end := f.header.DataStart+t.Start, f.header.DataStart+t.End
 	return f.mapping[start:end:end]
+}
+
+// ReadAt copies len(p) of the tensor's bytes, from the offset off on.
+func (f *File) ReadAt(name string, p []byte, off int64) (err error) {
+	info, ok := f.Lookup(name)
+	if !ok {
+		return fault(f.path, name, ErrMissingTensor, "")
+	}
+	if off < 0 || off > info.Size() || int64(len(p)) > info.Size()-off {
+		return fault(f.path, name, ErrRegion, "bytes %d..%d of %d", off, off+int64(len(p)), info.Size())
+	}
+	if f.ranges != nil {
+		return f.ranges.read(p, f.header.DataStart+info.Start+off)
+	}
+	defer f.mapFault(name, &err)()
+	copy(p, f.Bytes(name)[off:])
+	return nil
+}
+
+// mapFault makes an error of a page of the mapping that cannot be read, which
+// raises SIGBUS: defer what it returns.
+func (f *File) mapFault(name string, err *error) (end func()) {
+	before := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(before)
+		if r := recover(); r != nil {
+			*err = fault(f.path, name, ErrTruncated, "reading the mapped file failed (%v): it was cut or its disk fails", r)
+		}
+	}
 }
 
 // ReadRegion copies the hyper-rectangle (start, size), in elements, of a tensor
@@ -108,21 +158,40 @@ func (f *File) ReadRegion(name string, start, size []int, dst []byte) (err error
 	if n, err := region.Bytes(size, info.DType.Size()); err != nil || n != int64(len(dst)) {
 		return fault(f.path, name, ErrRegion, "%s %v is %d bytes, the buffer has %d", info.DType, size, n, len(dst))
 	}
-	// A page of the mapping that cannot be read raises SIGBUS.
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			err = fault(f.path, name, ErrTruncated, "reading the mapped file failed (%v): it was cut or its disk fails", r)
-		}
-	}()
+	if f.ranges != nil {
+		return f.ranges.readRegion(info, f.header.DataStart+info.Start, start, size, dst)
+	}
+	defer f.mapFault(name, &err)()
 	zero := make([]int, len(start))
 	region.Copy(dst, f.Bytes(name), zero, info.Shape, start, size, start, size, info.DType.Size())
 	return nil
 }
 
-// Close unmaps the file: slices from Bytes must not be used any more. A second
-// Close does nothing.
+// Check compares the checksum of the file with its store's, when all of its bytes
+// have been read; ok is false when not all were, or the store has no checksum.
+// Bytes of a mapped file are not checked.
+func (f *File) Check() (ok bool, err error) {
+	if f.ranges == nil {
+		return false, nil
+	}
+	want, stored := storedSum(f.ranges.Reader)
+	got, read := f.ranges.seen.whole(f.ranges.Size())
+	if !stored || !read {
+		return false, nil
+	}
+	if got != want {
+		return false, fault(f.path, "", ErrChecksum, "crc32c is %08x, the store has %08x; %s", got, want, changedOnTheWay)
+	}
+	return true, nil
+}
+
+// Close unmaps or closes the file: slices from Bytes must not be used any more. A
+// second Close does nothing.
 func (f *File) Close() error {
+	if r := f.ranges; r != nil && !r.closed.Swap(true) {
+		r.pool.drop()
+		return r.Reader.Close()
+	}
 	if f.mapping == nil {
 		return nil
 	}

@@ -69,16 +69,6 @@ func ReadHeader(r io.ReaderAt, size int64, name string) (*Header, error) {
 	return parseHeader(name, js, size-prefixSize-int64(n))
 }
 
-func readFullAt(r io.ReaderAt, p []byte, off int64, name string) error {
-	if n, err := r.ReadAt(p, off); n < len(p) {
-		if errors.Is(err, io.EOF) {
-			return fault(name, "", ErrTruncated, "%d bytes at offset %d could not be read", len(p), off)
-		}
-		return fmt.Errorf("reading the header of %s: %w", name, err)
-	}
-	return nil
-}
-
 // parseHeader checks the JSON of a header before dataLen bytes of data.
 func parseHeader(name string, js []byte, dataLen int64) (*Header, error) {
 	trimmed := bytes.TrimRight(js, " ")

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // File names of a Hugging Face folder.
@@ -22,6 +25,7 @@ const (
 // Concurrency and Close are as for [File].
 type Set struct {
 	dir     string
+	pool    *pool // nil for local files
 	files   []*File
 	tensors []Info
 	owner   map[string]*File
@@ -32,29 +36,84 @@ type Set struct {
 // transformers). Tensors of a shard that the index does not list are included,
 // as transformers does; a tensor in two shards is a fault.
 func OpenDir(dir string) (*Set, error) {
-	names, index, err := weightFiles(dir)
+	s := &Set{dir: dir, owner: map[string]*File{}}
+	return s.open(localFolder(dir), func(name string) (*File, error) { return Open(filepath.Join(dir, name)) })
+}
+
+// OpenFolder is OpenDir for a folder elsewhere, whose files are read by ranges;
+// dir stands for it in errors.
+func OpenFolder(dir string, folder Folder) (*Set, error) {
+	s := &Set{dir: dir, owner: map[string]*File{}, pool: newPool()}
+	return s.open(folder, func(name string) (*File, error) {
+		r, err := folder.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("opening weights: %w", err)
+		}
+		return openRanges(s.path(name), r, s.pool)
+	})
+}
+
+// localFolder is a Folder of a local disk, of which only the index is read.
+type localFolder string
+
+// Names implements Folder.
+func (dir localFolder) Names() ([]string, error) {
+	entries, err := os.ReadDir(string(dir))
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, err
+}
+
+// Open implements Folder.
+func (dir localFolder) Open(name string) (Reader, error) {
+	b, err := os.ReadFile(filepath.Join(string(dir), name))
+	return memory{bytes.NewReader(b)}, err
+}
+
+// memory is the content of a small file.
+type memory struct{ *bytes.Reader }
+
+func (m memory) Close() error { return nil }
+
+// path is the name of a file for people.
+func (s *Set) path(name string) string {
+	if s.pool == nil {
+		return filepath.Join(s.dir, name)
+	}
+	return strings.TrimSuffix(s.dir, "/") + "/" + name
+}
+
+// open opens the files that hold the weights.
+func (s *Set) open(folder Folder, open func(name string) (*File, error)) (*Set, error) {
+	err := s.openFiles(folder, open)
 	if err != nil {
+		_ = s.Close()
 		return nil, err
 	}
-	s := &Set{dir: dir, owner: map[string]*File{}}
-	for _, name := range names {
-		if err := s.add(filepath.Join(dir, name), index != nil); err != nil {
-			_ = s.Close()
-			return nil, err
-		}
+	return s, nil
+}
+
+func (s *Set) openFiles(folder Folder, open func(name string) (*File, error)) error {
+	names, index, err := s.weightFiles(folder)
+	if err != nil {
+		return err
+	}
+	if err := s.addFiles(names, index != nil, open); err != nil {
+		return err
 	}
 	for _, tensor := range slices.Sorted(mapKeys(index)) {
-		want := filepath.Join(dir, index[tensor])
+		want := s.path(index[tensor])
 		got, ok := s.owner[tensor]
 		if !ok || got.path != want {
-			_ = s.Close()
 			if ok {
-				return nil, fault(want, tensor, ErrMissingTensor, "%s says it is here, it is in %s", IndexFile, filepath.Base(got.path))
+				return fault(want, tensor, ErrMissingTensor, "%s says it is here, it is in %s", IndexFile, path.Base(got.path))
 			}
-			return nil, fault(want, tensor, ErrMissingTensor, "%s says it is here", IndexFile)
+			return fault(want, tensor, ErrMissingTensor, "%s says it is here", IndexFile)
 		}
 	}
-	return s, nil
+	return nil
 }
 
 func mapKeys(m map[string]string) func(yield func(string) bool) {
@@ -67,18 +126,40 @@ func mapKeys(m map[string]string) func(yield func(string) bool) {
 	}
 }
 
-func (s *Set) add(path string, sharded bool) error {
-	f, err := Open(path)
-	if err != nil {
-		if sharded && errors.Is(err, fs.ErrNotExist) {
-			return fault(path, "", ErrMissingFile, "%s names it; download it again", IndexFile)
-		}
-		return err
+// addFiles opens the files, several at once, and takes them in their order.
+func (s *Set) addFiles(names []string, sharded bool, open func(name string) (*File, error)) error {
+	files, errs := make([]*File, len(names)), make([]error, len(names))
+	var g errgroup.Group
+	g.SetLimit(parallelReads)
+	for i, name := range names {
+		g.Go(func() error {
+			if files[i], errs[i] = open(name); errs[i] != nil && sharded && errors.Is(errs[i], fs.ErrNotExist) {
+				errs[i] = fault(s.path(name), "", ErrMissingFile, "%s names it; download it again", IndexFile)
+			}
+			return nil
+		})
 	}
-	s.files = append(s.files, f)
+	_ = g.Wait()
+	for _, f := range files {
+		if f != nil {
+			s.files = append(s.files, f)
+		}
+	}
+	for i, f := range files {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		if err := s.add(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Set) add(f *File) error {
 	for _, t := range f.Tensors() {
 		if other, twice := s.owner[t.Name]; twice {
-			return fault(path, t.Name, ErrDuplicate, "it is in %s too", filepath.Base(other.path))
+			return fault(f.path, t.Name, ErrDuplicate, "it is in %s too", path.Base(other.path))
 		}
 		s.owner[t.Name] = f
 		s.tensors = append(s.tensors, t)
@@ -86,10 +167,10 @@ func (s *Set) add(path string, sharded bool) error {
 	return nil
 }
 
-// weightFiles decides which files of dir hold its weights; index is nil
+// weightFiles decides which files of the folder hold its weights; index is nil
 // without an index file.
-func weightFiles(dir string) (names []string, index map[string]string, err error) {
-	entries, err := os.ReadDir(dir)
+func (s *Set) weightFiles(folder Folder) (names []string, index map[string]string, err error) {
+	entries, err := folder.Names()
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening model folder: %w", err)
 	}
@@ -97,31 +178,35 @@ func weightFiles(dir string) (names []string, index map[string]string, err error
 	hasIndex := false
 	for _, e := range entries {
 		switch {
-		case e.Name() == SingleFile:
+		case e == SingleFile:
 			return []string{SingleFile}, nil, nil
-		case e.Name() == IndexFile:
+		case e == IndexFile:
 			hasIndex = true
-		case strings.HasSuffix(e.Name(), ".safetensors"):
-			all = append(all, e.Name())
+		case strings.HasSuffix(e, ".safetensors"):
+			all = append(all, e)
 		}
 	}
 	if hasIndex {
-		return readIndex(filepath.Join(dir, IndexFile))
+		return readIndex(s.path(IndexFile), folder)
 	}
 	switch len(all) {
 	case 1:
 		return all, nil, nil
 	case 0:
-		return nil, nil, fault(dir, "", ErrNoWeights, "the folder has no *.safetensors file; weft reads no other weights")
+		return nil, nil, fault(s.dir, "", ErrNoWeights, "the folder has no *.safetensors file; weft reads no other weights")
 	}
-	return nil, nil, fault(dir, "", ErrNoWeights, "%d *.safetensors files, but neither %s nor %s", len(all), SingleFile, IndexFile)
+	return nil, nil, fault(s.dir, "", ErrNoWeights, "%d *.safetensors files, but neither %s nor %s", len(all), SingleFile, IndexFile)
 }
 
 // readIndex reads the weight map and the sorted list of its files.
-func readIndex(path string) (names []string, index map[string]string, err error) {
-	b, err := os.ReadFile(path)
+func readIndex(path string, folder Folder) (names []string, index map[string]string, err error) {
+	r, err := folder.Open(IndexFile)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening model folder: %w", err)
+	}
+	b, err := readAll(r, path)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return nil, nil, err
 	}
 	var doc struct {
 		WeightMap json.RawMessage `json:"weight_map"`
@@ -167,7 +252,7 @@ func readIndex(path string) (names []string, index map[string]string, err error)
 	return names, index, nil
 }
 
-// Dir returns the folder given to OpenDir.
+// Dir returns the folder given to OpenDir or OpenFolder.
 func (s *Set) Dir() string { return s.dir }
 
 // Files lists the open files by name.
@@ -195,6 +280,15 @@ func (s *Set) Bytes(name string) []byte {
 	return f.Bytes(name)
 }
 
+// ReadAt is [File.ReadAt] of the file that holds the tensor.
+func (s *Set) ReadAt(name string, p []byte, off int64) error {
+	f, ok := s.owner[name]
+	if !ok {
+		return fault(s.dir, name, ErrMissingTensor, "")
+	}
+	return f.ReadAt(name, p, off)
+}
+
 // ReadRegion is [File.ReadRegion] of the file that holds the tensor.
 func (s *Set) ReadRegion(name string, start, size []int, dst []byte) error {
 	f, ok := s.owner[name]
@@ -202,6 +296,28 @@ func (s *Set) ReadRegion(name string, start, size []int, dst []byte) error {
 		return fault(s.dir, name, ErrMissingTensor, "")
 	}
 	return f.ReadRegion(name, start, size, dst)
+}
+
+// Check is [File.Check] of every file; checked is the number of those whose bytes
+// were all read and are those of the store.
+func (s *Set) Check() (checked int, err error) {
+	for _, f := range s.files {
+		ok, err := f.Check()
+		if err != nil {
+			return checked, err
+		}
+		if ok {
+			checked++
+		}
+	}
+	return checked, nil
+}
+
+// Release gives back the host memory that is kept for reading scattered regions.
+func (s *Set) Release() {
+	if s.pool != nil {
+		s.pool.drop()
+	}
 }
 
 // Close closes every file.

@@ -27,7 +27,8 @@ var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func MetadataPT() map[string]string { return map[string]string{"format": "pt"} }
 
 // Writer streams one safetensors file: the header at once, then each tensor's
-// bytes in the order of the list. It keeps checksums and buffers nothing.
+// bytes in the order of the list. It keeps checksums and buffers nothing. The
+// file's checksum is put together from those of its parts.
 type Writer struct {
 	w           io.Writer
 	name        string
@@ -36,7 +37,7 @@ type Writer struct {
 	current     int   // index of the tensor being written
 	written     int64 // bytes of it
 	size        int64
-	crc, tensor uint32
+	crc, tensor uint32 // of the file up to the current tensor; of that
 	crcs        []uint32
 	err         error
 }
@@ -163,7 +164,6 @@ func (w *Writer) Write(tensor string, p []byte) error {
 			w.err = fmt.Errorf("writing tensor %q to %s: %w", tensor, w.name, err)
 			return w.err
 		}
-		w.crc = crc32.Update(w.crc, Castagnoli, p[:n])
 		w.tensor = crc32.Update(w.tensor, Castagnoli, p[:n])
 		w.size += int64(n)
 		w.written += int64(n)
@@ -177,6 +177,7 @@ func (w *Writer) Write(tensor string, p []byte) error {
 func (w *Writer) skipFull() {
 	for w.current < len(w.header.Tensors) && w.written == w.header.Tensors[w.current].Size() {
 		w.crcs = append(w.crcs, w.tensor)
+		w.crc = CombineCRC32C(w.crc, w.tensor, w.written)
 		w.tensor, w.written = 0, 0
 		w.current++
 	}
@@ -199,7 +200,7 @@ func (w *Writer) Finish() error {
 func (w *Writer) Size() int64 { return w.size }
 
 // CRC32C returns the checksum of the file so far.
-func (w *Writer) CRC32C() uint32 { return w.crc }
+func (w *Writer) CRC32C() uint32 { return CombineCRC32C(w.crc, w.tensor, w.written) }
 
 // HeaderCRC32C returns the checksum of length prefix and header.
 func (w *Writer) HeaderCRC32C() uint32 { return w.headerCRC }

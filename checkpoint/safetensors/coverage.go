@@ -1,0 +1,82 @@
+package safetensors
+
+import (
+	"hash/crc32"
+	"sync"
+)
+
+// coverage remembers the checksum of each part of a file that was read. When
+// parts cover the file from end to end, the checksum of the whole follows.
+type coverage struct {
+	mu    sync.Mutex
+	parts map[int64]part // by offset; of two the longer one
+}
+
+type part struct {
+	n   int64
+	crc uint32
+}
+
+// add notes what was read at off. The same range read twice must give the same.
+func (c *coverage) add(file string, off int64, p []byte) error {
+	now := part{int64(len(p)), crc32.Checksum(p, Castagnoli)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.parts == nil {
+		c.parts = map[int64]part{}
+	}
+	was := c.parts[off]
+	if was.n == now.n && was.crc != now.crc {
+		return fault(file, "", ErrChecksum, "bytes %d..%d were not the same when they were read again; %s", off, off+now.n, changedOnTheWay)
+	}
+	if now.n > was.n {
+		c.parts[off] = now
+	}
+	return nil
+}
+
+// whole returns the checksum of the first size bytes; ok is false when some of
+// them were never read, or in parts that overlap.
+func (c *coverage) whole(size int64) (crc uint32, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for off := int64(0); off < size; {
+		p := c.parts[off]
+		if p.n == 0 || off+p.n > size {
+			return 0, false
+		}
+		crc = joinCRC32C(crc, p.crc, p.n)
+		off += p.n
+	}
+	return crc, true
+}
+
+// joinCRC32C is the checksum of a followed by b, from theirs and the length of b:
+// that of a is multiplied by x^(8n) modulo the polynomial, which is the effect of n
+// zero bytes behind it (as zlib's crc32_combine does).
+func joinCRC32C(a, b uint32, n int64) uint32 {
+	factor, square := uint32(1)<<31, uint32(1)<<23 // 1 and x^8, the lowest power in the highest bit
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			factor = multiply(factor, square)
+		}
+		square = multiply(square, square)
+	}
+	return multiply(a, factor) ^ b
+}
+
+// multiply is the product of two polynomials over GF(2) modulo Castagnoli's.
+func multiply(a, b uint32) uint32 {
+	var product uint32
+	for bit := uint32(1) << 31; bit != 0; bit >>= 1 {
+		if a&bit != 0 {
+			product ^= b
+		}
+		carry := b & 1
+		b >>= 1
+		if carry != 0 {
+			b ^= crc32.Castagnoli
+		}
+	}
+	return product
+}
