@@ -45,38 +45,8 @@ func (c *coverage) whole(size int64) (crc uint32, ok bool) {
 		if p.n == 0 || off+p.n > size {
 			return 0, false
 		}
-		crc = joinCRC32C(crc, p.crc, p.n)
+		crc = CombineCRC32C(crc, p.crc, p.n)
 		off += p.n
 	}
 	return crc, true
-}
-
-// joinCRC32C is the checksum of a followed by b, from theirs and the length of b:
-// that of a is multiplied by x^(8n) modulo the polynomial, which is the effect of n
-// zero bytes behind it (as zlib's crc32_combine does).
-func joinCRC32C(a, b uint32, n int64) uint32 {
-	factor, square := uint32(1)<<31, uint32(1)<<23 // 1 and x^8, the lowest power in the highest bit
-	for ; n > 0; n >>= 1 {
-		if n&1 != 0 {
-			factor = multiply(factor, square)
-		}
-		square = multiply(square, square)
-	}
-	return multiply(a, factor) ^ b
-}
-
-// multiply is the product of two polynomials over GF(2) modulo Castagnoli's.
-func multiply(a, b uint32) uint32 {
-	var product uint32
-	for bit := uint32(1) << 31; bit != 0; bit >>= 1 {
-		if a&bit != 0 {
-			product ^= b
-		}
-		carry := b & 1
-		b >>= 1
-		if carry != 0 {
-			b ^= crc32.Castagnoli
-		}
-	}
-	return product
 }
