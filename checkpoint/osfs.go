@@ -19,7 +19,11 @@ type OS struct{}
 
 // Create implements FS.
 func (OS) Create(name string) (File, error) {
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return newOSFile(f), nil
 }
 
 type osReader struct {

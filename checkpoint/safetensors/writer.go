@@ -177,7 +177,7 @@ func (w *Writer) Write(tensor string, p []byte) error {
 func (w *Writer) skipFull() {
 	for w.current < len(w.header.Tensors) && w.written == w.header.Tensors[w.current].Size() {
 		w.crcs = append(w.crcs, w.tensor)
-		w.crc = joinCRC32C(w.crc, w.tensor, w.written)
+		w.crc = CombineCRC32C(w.crc, w.tensor, w.written)
 		w.tensor, w.written = 0, 0
 		w.current++
 	}
@@ -200,7 +200,7 @@ func (w *Writer) Finish() error {
 func (w *Writer) Size() int64 { return w.size }
 
 // CRC32C returns the checksum of the file so far.
-func (w *Writer) CRC32C() uint32 { return joinCRC32C(w.crc, w.tensor, w.written) }
+func (w *Writer) CRC32C() uint32 { return CombineCRC32C(w.crc, w.tensor, w.written) }
 
 // HeaderCRC32C returns the checksum of length prefix and header.
 func (w *Writer) HeaderCRC32C() uint32 { return w.headerCRC }

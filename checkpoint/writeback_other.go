@@ -1,0 +1,7 @@
+//go:build !linux
+
+package checkpoint
+
+import "os"
+
+func newOSFile(f *os.File) File { return f }
