@@ -6,18 +6,39 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"syscall"
 )
 
 // WriteModelFolder writes a Hugging Face folder at dir, which must not exist or
 // be empty (ErrNotEmpty): it appears there whole, by one rename, or not at all.
 func WriteModelFolder(ctx context.Context, fsys FS, dir string, model *ModelFolder) error {
-	if err := exportModel(ctx, fsys, path.Clean(dir), model); err != nil {
-		return fmt.Errorf("writing model folder %s: %w", dir, explain(path.Dir(path.Clean(dir)), err))
+	return WriteCheckedFolder(ctx, fsys, dir, model, func(string) error { return nil })
+}
+
+// WriteCheckedFolder is WriteModelFolder that shows the finished folder to check
+// before it gets its name: tmp is where it lies until then. An error of check
+// takes the folder away again.
+func WriteCheckedFolder(ctx context.Context, fsys FS, dir string, model *ModelFolder, check func(tmp string) error) error {
+	if err := exportModel(ctx, fsys, path.Clean(dir), model, check); err != nil {
+		return fmt.Errorf("writing model folder %s: %w", dir, explainExport(path.Dir(path.Clean(dir)), err))
 	}
 	return nil
 }
 
-func exportModel(ctx context.Context, fsys FS, dir string, model *ModelFolder) error {
+// explainExport is explain for a folder that the user chose for this one.
+func explainExport(parent string, err error) error {
+	switch {
+	case errors.Is(err, ErrNoSpace):
+		return fmt.Errorf("%w under %s: nothing is left of the folder; free space there or give a folder on a larger disk", ErrNoSpace, parent)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: %w; nothing is left of the folder: free space under %s or give a folder on a larger disk", ErrNoSpace, err, parent)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w; weft needs to write under %s: change its permissions or give another folder", err, parent)
+	}
+	return err
+}
+
+func exportModel(ctx context.Context, fsys FS, dir string, model *ModelFolder, check func(tmp string) error) error {
 	if err := model.check(nil); err != nil {
 		return err
 	}
@@ -51,7 +72,7 @@ func exportModel(ctx context.Context, fsys FS, dir string, model *ModelFolder) e
 	if err != nil {
 		return err
 	}
-	return fillExport(ctx, fsys, tmp, dir, exists, files)
+	return fillExport(ctx, fsys, tmp, dir, exists, files, check)
 }
 
 // cleanExports removes what dead exports to the same folder left; a live one
@@ -76,14 +97,17 @@ func cleanExports(fsys FS, parent, base string) {
 	}
 }
 
-// fillExport writes the files of an export into tmp, moves tmp to dir and takes
+// fillExport writes the files of an export into tmp, has them checked, moves tmp to dir and takes
 // lock and list of intent out of it.
-func fillExport(ctx context.Context, fsys FS, tmp, dir string, replace bool, files []*planned) (err error) {
+func fillExport(ctx context.Context, fsys FS, tmp, dir string, replace bool, files []*planned, check func(tmp string) error) (err error) {
 	renamed := false
 	lock, err := fsys.Lock(path.Join(tmp, LockFile), nil)
 	if err == nil {
 		defer lock.Close()
 		err = writeAll(ctx, fsys, tmp, files)
+	}
+	if err == nil {
+		err = check(tmp)
 	}
 	if err == nil && replace {
 		err = fsys.Remove(dir)

@@ -79,6 +79,24 @@ func (m *Manager) Faults(ctx context.Context, e Entry, progress func(file string
 	return faults, nil
 }
 
+// VerifyModel is Verify for the files of the Hugging Face folder only.
+func (m *Manager) VerifyModel(ctx context.Context, e Entry) error {
+	man, err := readManifest(m.fs, e.Dir)
+	if err != nil {
+		return err
+	}
+	v := verifier{fs: m.fs, dir: e.Dir, manifest: man}
+	for _, f := range man.Files {
+		if path.Dir(f.Path) != ModelDir {
+			continue
+		}
+		if err := v.file(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // verifier compares files with a manifest.
 type verifier struct {
 	fs       FS
