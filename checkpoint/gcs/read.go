@@ -22,6 +22,7 @@ type reader struct {
 	name   string
 	gen    int64
 	size   int64
+	sum    uint32
 	mu     sync.Mutex
 	idle   []*stream      // the one used longest ago first
 	ends   map[int64]bool // where single reads ended: one going on there begins a stream
@@ -46,10 +47,14 @@ func (f *FS) Open(name string) (checkpoint.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reader{fs: f, name: name, gen: a.Generation, size: a.Size, ends: map[int64]bool{0: true}}, nil
+	return &reader{fs: f, name: name, gen: a.Generation, size: a.Size, sum: a.CRC32C, ends: map[int64]bool{0: true}}, nil
 }
 
 func (r *reader) Size() int64 { return r.size }
+
+// CRC32C is the checksum that the store has of the whole object, for readers of
+// all of it. Every object has one; 0 for bytes is taken for an emulator's lack.
+func (r *reader) CRC32C() (sum uint32, ok bool) { return r.sum, r.sum != 0 || r.size == 0 }
 
 func (r *reader) Close() error {
 	r.mu.Lock()
