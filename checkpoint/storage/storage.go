@@ -49,7 +49,7 @@ func Open(ctx context.Context, url string) (fsys checkpoint.FS, name string, err
 	if err != nil {
 		return nil, "", fmt.Errorf("opening %q: %w", url, err)
 	}
-	return checkpoint.OS{}, name, nil
+	return hooked(checkpoint.OS{}), name, nil
 }
 
 // split takes "bucket/prefix" out of a URL.

@@ -1,0 +1,8 @@
+//go:build !weftfault
+
+package storage
+
+import "weft/checkpoint"
+
+// hooked is where the crash test's build puts its faults; this build has none.
+func hooked(fsys checkpoint.FS) checkpoint.FS { return fsys }
