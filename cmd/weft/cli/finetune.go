@@ -35,7 +35,7 @@ type finetuneCmd struct {
 func (finetuneCmd) Help() string {
 	return `Trains all parameters of a model on the records of a file and writes, at each epoch's end, a checkpoint under --storage-path: the model as a Hugging Face folder, with the tensor names and dtypes it came with, and the train state. Each step is a line of metrics.jsonl there.
 
-Killed at any moment, the same command continues from the last checkpoint, with the same numbers to the bit as a run that was never stopped. SIGINT and SIGTERM finish the step, save and exit with code 75; a second one exits at once. A folder that holds a run with other settings is refused, and the difference named.
+Killed at any moment, the same command continues from the last checkpoint, with the same numbers to the bit as a run that was never stopped. SIGINT and SIGTERM finish the step, save and exit with code 75; a second one exits at once. A folder that holds a run with other settings is refused, and every difference named; --allow-changed goes on in spite of those that it names (docs/checkpoint.md says what that means for each).
 
 The flags --model-id, --topology, --accelerator-type, --num-workers, --dataset-split, --num-epochs, --batch-size-per-device and --storage-path are those of the published Ray Train job for Gemma 4, as are the learning rate, weight decay, sequence length, seed and the dropped last batch.`
 }

@@ -29,11 +29,14 @@ type Config struct {
 	ModelFlags
 	RandomInit bool `group:"model" help:"Begin with random weights, drawn from --seed, and read none."`
 
-	Dataset      string `group:"data" placeholder:"FILE" help:"JSON lines, plain or gzip: records with instruction, context, response (Dolly); prompt, completion; messages; or ready input_ids with optional labels."`
-	DatasetSplit string `name:"dataset-split" group:"data" default:"train" placeholder:"SPLIT" help:"Rows to train on, such as 'train[:1024]' or 'train[10%:20%]'; 'train' is the whole file. (The published job's default is 'train[:1024]'.)"`
-	Tokenizer    string `group:"data" placeholder:"FILE" help:"tokenizer.json, plain or gzip. Default: the one in the model's folder."`
-	Template     string `group:"data" placeholder:"TEXT" help:"How a record becomes text, with {field} for its fields; \\n is a new line. Default: by the kind of record; for Dolly 'Instruction: {instruction}\\nResponse: {response}', as in the published job."`
-	LossOn       string `name:"loss-on" group:"data" default:"all" enum:"all,completion" help:"Tokens to learn from: all, as the published job does, or only the completion (response)."`
+	Dataset        string `group:"data" placeholder:"FILE" help:"JSON lines, plain or gzip: records with instruction, context, response (Dolly); prompt, completion; messages; or ready input_ids with optional labels."`
+	DatasetSplit   string `name:"dataset-split" group:"data" default:"train" placeholder:"SPLIT" help:"Rows to train on, such as 'train[:1024]' or 'train[10%:20%]'; 'train' is the whole file. (The published job's default is 'train[:1024]'.)"`
+	Tokenizer      string `group:"data" placeholder:"FILE" help:"tokenizer.json, plain or gzip. Default: the one in the model's folder."`
+	Template       string `group:"data" placeholder:"TEXT" help:"How a record becomes text, with {field} for its fields; \\n is a new line. Default: by the kind of record; for Dolly 'Instruction: {instruction}\\nResponse: {response}', as in the published job."`
+	LossOn         string `name:"loss-on" group:"data" default:"all" enum:"all,completion" help:"Tokens to learn from: all, as the published job does, or only the completion (response)."`
+	EvalDataset    string `name:"eval-dataset" group:"data" placeholder:"FILE" help:"Records to evaluate on, read as those of --dataset are: their loss, forward only, over all of them, at each epoch's end."`
+	EvalSplit      string `name:"eval-split" group:"data" placeholder:"SPLIT" help:"Rows to evaluate on: of --eval-dataset, by default all; without one, of --dataset, such as 'train[-100:]', from which --dataset-split must leave them out by itself."`
+	EvalEverySteps int    `name:"eval-every-steps" group:"data" default:"0" placeholder:"N" help:"Evaluate after every N steps as well."`
 	BatchFlags
 	Shuffle  bool `group:"data" default:"true" negatable:"" help:"A new order of the rows each epoch, from --seed. --no-shuffle: the order of the file."`
 	DropLast bool `name:"drop-last" group:"data" default:"true" negatable:"" help:"Leave out the rows of an epoch that do not fill a global batch, as the published job does. --no-drop-last: train on them in a last batch padded with rows of weight 0."`
@@ -60,7 +63,7 @@ type Config struct {
 	StoragePath  string `name:"storage-path" group:"output" env:"STORAGE_PATH" default:"./weft-out" placeholder:"DIR" help:"Folder of the run: checkpoints, metrics.jsonl, run.json. Created when it does not exist."`
 	RunName      string `name:"run-name" group:"output" env:"WEFT_RUN_NAME" placeholder:"NAME" help:"Name of the run, whose folder is then NAME in --storage-path. A job that is submitted again under the same name finds its own work and goes on."`
 	Keep         int    `group:"output" default:"1" placeholder:"N" help:"Checkpoints to keep, the best by --keep-by; the newest is kept besides, so that the run can continue. 0: all of them."`
-	KeepBy       string `name:"keep-by" group:"output" default:"loss" enum:"loss,step" help:"Which to keep: those of the lowest loss, or of the latest step."`
+	KeepBy       string `name:"keep-by" group:"output" default:"loss" enum:"loss,eval_loss,step" help:"Which to keep: those of the lowest loss, or of the latest step."`
 	Resume       string `group:"output" default:"auto" placeholder:"auto|PATH|never" help:"auto: continue from the newest checkpoint of the run's folder, from the beginning when there is none. PATH: begin a run of its own from that checkpoint of another folder, or continue from the newest one of this folder; given again, it goes on where that run stands. never: begin, and refuse a folder that holds a run."`
 	AllowChanged string `name:"allow-changed" group:"output" placeholder:"FLAG,…" help:"Continue although these flags were others, such as 'learning-rate,seed'; a changed content of the model, the tokenizer or the data is named by its flag too. What changed, and at which step, is recorded in run.json and in the checkpoints. A change under which the state or the order of the rows could not go on is refused all the same."`
 
@@ -78,8 +81,15 @@ func (c *Config) Check() error {
 }
 
 func (c *Config) checkInputs() error {
+	if !c.evaluates() && (c.EvalEverySteps > 0 || c.KeepBy == metricEvalLoss) {
+		flag := "--eval-every-steps"
+		if c.KeepBy == metricEvalLoss {
+			flag = "--keep-by eval_loss"
+		}
+		return fmt.Errorf("%s needs rows to evaluate on: give --eval-dataset or --eval-split", flag)
+	}
 	if c.Demo {
-		for _, f := range []struct{ flag, value string }{{"--model-id", c.ModelID}, {"--dataset", c.Dataset}, {"--tokenizer", c.Tokenizer}} {
+		for _, f := range []struct{ flag, value string }{{"--model-id", c.ModelID}, {"--dataset", c.Dataset}, {"--eval-dataset", c.EvalDataset}, {"--tokenizer", c.Tokenizer}} {
 			if f.value != "" {
 				return fmt.Errorf("--demo brings its own model, data and tokenizer: leave out %s, or leave out --demo", f.flag)
 			}
@@ -100,6 +110,7 @@ func (c *Config) checkNumbers() error {
 		return err
 	}
 	for _, n := range []numberFlag{
+		{"--eval-every-steps", c.EvalEverySteps, 0, math.MaxInt32},
 		{"--num-epochs", c.NumEpochs, 1, 1 << 24},
 		{"--warmup-steps", c.WarmupSteps, 0, math.MaxInt32},
 		{"--devices", c.Devices, 0, maxDevices},

@@ -17,6 +17,9 @@ func (r *run) header() {
 	line("devices", "%d × %s, mesh %s", mesh.NumDevices(), r.rt.DeviceKind(), mesh)
 	line("dtypes", "compute %s; master weights and moments float32; exported as %s", r.ComputeDType, r.exportedDType())
 	line("data", "%s", r.dataset.Stats())
+	if r.evalSet != nil {
+		line("eval", "%s", r.evalSet.Stats())
+	}
 	line("steps", "%d an epoch × %d epochs, global batch %d × %d tokens, %s", r.loader.StepsPerEpoch(), r.NumEpochs, r.globalBatch, r.MaxSeqLen, r.lastBatch())
 }
 

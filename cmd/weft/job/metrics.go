@@ -19,12 +19,12 @@ const metricsName = "metrics.jsonl"
 // metricsLog appends to metrics.jsonl.
 type metricsLog struct{ f *os.File }
 
-// openMetrics opens the file to continue after step: it keeps the lines of the steps up to it and drops those after
-// (of steps that will be done again) and a torn last line, by writing a new file and renaming it.
-func openMetrics(dir string, step int) (*metricsLog, error) {
+// openMetrics opens the file to continue from a position: it keeps the lines of the steps and evaluations up to it and drops
+// those after (of what will be done again) and a torn last line, by writing a new file and renaming it.
+func openMetrics(dir string, from trainer.Position) (*metricsLog, error) {
 	path := filepath.Join(dir, metricsName)
-	if err := cutMetrics(path, step); err != nil {
-		return nil, fmt.Errorf("continue %s after step %d: %w: check the folder's permissions and free space", path, step, err)
+	if err := cutMetrics(path, from); err != nil {
+		return nil, fmt.Errorf("continue %s after step %d: %w: check the folder's permissions and free space", path, from.Step, err)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -33,7 +33,7 @@ func openMetrics(dir string, step int) (*metricsLog, error) {
 	return &metricsLog{f: f}, nil
 }
 
-func cutMetrics(path string, step int) error {
+func cutMetrics(path string, from trainer.Position) error {
 	old, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return replaceFile(path, func(io.Writer) error { return nil })
@@ -42,12 +42,12 @@ func cutMetrics(path string, step int) error {
 		return err
 	}
 	defer old.Close()
-	return replaceFile(path, func(w io.Writer) error { return copySteps(w, old, step) })
+	return replaceFile(path, func(w io.Writer) error { return copyLines(w, old, from) })
 }
 
-// copySteps copies the lines of steps up to step. The file was written in order, so the first line beyond, or the
-// first that is none, ends it.
-func copySteps(dst io.Writer, src io.Reader, step int) error {
+// copyLines copies the lines up to a position. The file was written in order, so the first line beyond, or the first that is
+// none, ends it.
+func copyLines(dst io.Writer, src io.Reader, from trainer.Position) error {
 	in, out := bufio.NewReader(src), bufio.NewWriter(dst)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -57,9 +57,15 @@ func copySteps(dst io.Writer, src io.Reader, step int) error {
 		if err != nil {
 			return err
 		}
-		var record trainer.StepRecord
-		if json.Unmarshal(line, &record) != nil || record.Step < 1 || record.Step > step {
+		var record struct {
+			Step int      `json:"step"`
+			Eval *float64 `json:"eval_loss"`
+		}
+		if json.Unmarshal(line, &record) != nil || record.Step < 1 || record.Step > from.Step {
 			return out.Flush()
+		}
+		if record.Eval != nil && record.Step > from.Evaluated {
+			return out.Flush() // it comes after its step, and will be done again
 		}
 		if _, err := out.Write(line); err != nil {
 			return err
@@ -68,13 +74,18 @@ func copySteps(dst io.Writer, src io.Reader, step int) error {
 }
 
 // add writes the line of one step at once, so that a reader sees it and a killed run keeps it.
-func (m *metricsLog) add(r trainer.StepRecord) error {
-	line, err := json.Marshal(r)
+func (m *metricsLog) add(r trainer.StepRecord) error { return m.write(r.Step, r) }
+
+// addEval writes the line of one evaluation.
+func (m *metricsLog) addEval(r trainer.EvalRecord) error { return m.write(r.Step, r) }
+
+func (m *metricsLog) write(step int, record any) error {
+	line, err := json.Marshal(record)
 	if err != nil {
-		return fmt.Errorf("write the metrics of step %d: %w", r.Step, err)
+		return fmt.Errorf("write the metrics of step %d: %w", step, err)
 	}
 	if _, err := m.f.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("write the metrics of step %d: %w: make room on the disk; the run continues from its last checkpoint", r.Step, err)
+		return fmt.Errorf("write the metrics of step %d: %w: make room on the disk; the run continues from its last checkpoint", step, err)
 	}
 	return nil
 }

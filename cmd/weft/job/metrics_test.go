@@ -39,7 +39,7 @@ func TestMetricsContinueAfterACheckpoint(t *testing.T) {
 			if c.before != "" {
 				require.NoError(t, os.WriteFile(path, []byte(c.before), 0o644))
 			}
-			log, err := openMetrics(dir, c.step)
+			log, err := openMetrics(dir, trainer.Position{Step: c.step})
 			require.NoError(t, err)
 			require.NoError(t, log.add(trainer.StepRecord{
 				Step: 9, Epoch: 1, Loss: 0.25, GradNorm: 2, LR: 2e-5, Tokens: 8, Targets: 7, StepTime: 0.5, TokensPerSec: 16,
@@ -57,6 +57,6 @@ func TestMetricsContinueAfterACheckpoint(t *testing.T) {
 }
 
 func TestMetricsFolderThatCannotBeWritten(t *testing.T) {
-	_, err := openMetrics(filepath.Join(t.TempDir(), "missing"), 3)
+	_, err := openMetrics(filepath.Join(t.TempDir(), "missing"), trainer.Position{Step: 3})
 	require.ErrorContains(t, err, "after step 3")
 }

@@ -114,9 +114,20 @@ func (r *report) step(s trainer.StepRecord) {
 	}
 }
 
+// eval reports an evaluation within an epoch; the epoch's own line has that of its end.
+func (r *report) eval(e trainer.EvalRecord, epochEnd bool) {
+	if !epochEnd {
+		r.printf("eval at step %d/%d | epoch %d | eval_loss=%.4f", e.Step, r.totalSteps, e.Epoch, e.Loss)
+	}
+}
+
 // epoch reports one epoch, in the words of the published job.
 func (r *report) epoch(e trainer.EpochRecord) {
-	r.printf("Epoch %d/%d | loss=%.4f | epoch_time=%.2fs | tokens/s=%.1f", e.Epoch, e.Epochs, e.Loss, e.Seconds, e.TokensPerSec)
+	eval := ""
+	if e.Evaluated {
+		eval = fmt.Sprintf(" | eval_loss=%.4f", e.EvalLoss)
+	}
+	r.printf("Epoch %d/%d | loss=%.4f | epoch_time=%.2fs | tokens/s=%.1f%s", e.Epoch, e.Epochs, e.Loss, e.Seconds, e.TokensPerSec, eval)
 }
 
 // shortDuration prints seconds as 2h05m, 3m20s or 12s.

@@ -19,6 +19,9 @@ type Result struct {
 	Epoch, Step int
 	// Loss, Seconds and TokensPerSec are those of the last epoch.
 	Loss, Seconds, TokensPerSec float64
+	// EvalLoss is that of the last evaluation, where Evaluated tells that there was one.
+	EvalLoss  float64
+	Evaluated bool
 	// Checkpoint is the folder of the newest checkpoint; its model/ is a Hugging Face folder.
 	Checkpoint string
 }
@@ -57,6 +60,7 @@ type run struct {
 	from    *resumePoint
 	reader  *checkpoint.StateReader
 	step    *engine.Step
+	eval    *engine.Eval
 	state   *engine.State
 	metrics *metricsLog
 
@@ -70,6 +74,8 @@ type inputs struct {
 	files   *modelFiles
 	tok     *tokenizer.Tokenizer
 	dataset *data.Dataset
+	// evalSet is nil when nothing is evaluated.
+	evalSet *data.Dataset
 }
 
 func (r *run) do(ctx context.Context) (*Result, error) {
@@ -145,7 +151,10 @@ func readInputs(c *Config) (in inputs, err error) {
 	if err != nil {
 		return in, err
 	}
-	in.dataset, err = openDataset(c, in.tok, in.files.arch.Info())
+	if in.dataset, err = openDataset(c, in.tok, in.files.arch.Info()); err != nil {
+		return in, err
+	}
+	in.evalSet, err = openEvalSet(c, in.tok, in.files.arch.Info())
 	return in, err
 }
 
@@ -196,18 +205,22 @@ func (r *run) openBatches(context.Context) (err error) {
 func (r *run) compile() error {
 	type compiled struct {
 		step *engine.Step
+		eval *engine.Eval
 		err  error
 	}
 	r.header()
 	r.report.printf("%-9s compiling; the next run of this shape takes it from the compile cache", "program")
 	done := make(chan compiled, 1)
 	go func() {
-		step, err := r.rt.NewStep(r.model, r.opt, r.stepConfig())
-		done <- compiled{step, err}
+		var c compiled
+		if c.step, c.err = r.rt.NewStep(r.model, r.opt, r.stepConfig()); c.err == nil && r.evalSet != nil {
+			c.eval, c.err = r.rt.NewEval(r.model, r.stepConfig())
+		}
+		done <- c
 	}()
 	select {
 	case c := <-done:
-		r.step = c.step
+		r.step, r.eval = c.step, c.eval
 		return c.err
 	case <-r.stop:
 		r.abandoned = true
@@ -249,7 +262,7 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.metrics, err = openMetrics(r.StoragePath, from.Step); err != nil {
+	if r.metrics, err = openMetrics(r.StoragePath, from); err != nil {
 		return nil, err
 	}
 	s := &saver{
@@ -262,13 +275,14 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 	var last trainer.EpochRecord
 	loop := trainer.Run{
 		Step: r.step, State: r.state, Source: batches{Loader: r.loader, rows: r.rows, began: r.began, epoch: from.Epoch}, Epochs: r.NumEpochs,
-		TokensPerStep: s.tokensPerStep, LR: r.opt.Schedule.LR, From: from,
+		TokensPerStep: s.tokensPerStep, LR: r.opt.Schedule.LR, From: from, EvalEverySteps: r.EvalEverySteps,
 		Hooks: trainer.Hooks{
 			Step: func(rec trainer.StepRecord) error {
 				r.report.step(rec)
 				return r.metrics.add(rec)
 			},
 			Epoch: func(rec trainer.EpochRecord) { last = rec; r.report.epoch(rec) },
+			Eval:  r.evaluation(),
 			Save:  s.save,
 		},
 	}
@@ -289,6 +303,7 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 	}
 	return r.completed(&Result{
 		Epoch: last.Epoch, Step: at.Step, Loss: last.Loss, Seconds: last.Seconds, TokensPerSec: last.TokensPerSec, Checkpoint: s.newest().Dir,
+		EvalLoss: at.EvalLoss, Evaluated: r.evalSet != nil,
 	}), nil
 }
 
@@ -296,16 +311,21 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 func (r *run) alreadyDone() (*Result, error) {
 	manifest := r.reader.Manifest()
 	m := manifest.Metrics
+	evalLoss, evaluated := m[metricEvalLoss]
 	r.report.printf("All %d epochs of this run are done already; give more --num-epochs to continue it, or another --storage-path.", manifest.Epoch)
 	return r.completed(&Result{
 		Epoch: manifest.Epoch, Step: manifest.Step, Loss: m[metricLoss], Seconds: m[metricSeconds],
-		TokensPerSec: m[metricTokensPerS], Checkpoint: r.from.entry.Dir,
+		TokensPerSec: m[metricTokensPerS], Checkpoint: r.from.entry.Dir, EvalLoss: evalLoss, Evaluated: evaluated,
 	}), nil
 }
 
 func (r *run) completed(res *Result) *Result {
-	r.report.printf(`Training completed! Final metrics: {"epoch": %d, "loss": %.4f, "epoch_time_s": %.2f, "tokens_per_s": %.1f}`,
-		res.Epoch, res.Loss, res.Seconds, res.TokensPerSec)
+	eval := ""
+	if res.Evaluated {
+		eval = fmt.Sprintf(`, "eval_loss": %.4f`, res.EvalLoss)
+	}
+	r.report.printf(`Training completed! Final metrics: {"epoch": %d, "loss": %.4f, "epoch_time_s": %.2f, "tokens_per_s": %.1f%s}`,
+		res.Epoch, res.Loss, res.Seconds, res.TokensPerSec, eval)
 	r.report.printf("Saved checkpoint: %s", res.Checkpoint)
 	if r.Demo {
 		r.report.printf("%s", demoNext)
@@ -334,6 +354,9 @@ func (r *run) close() error {
 	}
 	if r.step != nil {
 		r.step.Destroy()
+	}
+	if r.eval != nil {
+		r.eval.Destroy()
 	}
 	if r.model != nil {
 		errs = append(errs, r.model.close())

@@ -21,8 +21,10 @@ const (
 	metricLoss = "loss" // of a whole epoch; what --keep-by loss ranks
 	// metricPartialLoss is that of an epoch that is not done: it is not comparable, and ranks last.
 	metricPartialLoss = "partial_loss"
-	metricSeconds     = "epoch_time_s"
-	metricTokensPerS  = "tokens_per_s"
+	// metricEvalLoss is that of the evaluation at the checkpoint's step, if there was one.
+	metricEvalLoss   = "eval_loss"
+	metricSeconds    = "epoch_time_s"
+	metricTokensPerS = "tokens_per_s"
 )
 
 // saver writes the checkpoints of a run.
@@ -124,19 +126,17 @@ func (s *saver) fits(at trainer.Position) error {
 	return s.saves().Prepare(snapshot)
 }
 
-// next is where a run continues after the position of an epoch's end.
-func next(at trainer.Position) trainer.Position {
-	return trainer.Position{Epoch: at.Epoch + 1, Step: at.Step}
-}
-
 func (s *saver) snapshot(at trainer.Position, epochEnd bool) (*checkpoint.Snapshot, error) {
 	position, metrics := at, map[string]float64{metricPartialLoss: at.Loss()}
 	if epochEnd {
-		position = next(at)
+		position = at.Next()
 		metrics = map[string]float64{
 			metricLoss: at.Loss(), metricSeconds: at.Seconds,
 			metricTokensPerS: float64(s.tokensPerStep*at.StepInEpoch) / at.Seconds,
 		}
+	}
+	if at.Evaluated > 0 && at.Evaluated == at.Step {
+		metrics[metricEvalLoss] = at.EvalLoss
 	}
 	data, err := json.Marshal(position)
 	if err != nil {

@@ -56,6 +56,8 @@ type placement struct {
 	Platform string `json:"platform"`
 	Devices  int    `json:"devices"`
 	Remat    string `json:"remat"`
+	// OneGather is --gathers 1.
+	OneGather bool `json:"one_gather,omitempty"`
 }
 
 // runRecord is what run.json and each checkpoint say of the run.
@@ -67,6 +69,8 @@ type runRecord struct {
 	Epochs    int       `json:"epochs"`
 	Settings  settings  `json:"settings"`
 	Placement placement `json:"placement"`
+	// EvalContent is the fingerprint of what is evaluated, which may change: it decides no number of the training.
+	EvalContent string `json:"eval_sha256,omitempty"`
 	// From is the checkpoint of another folder that the run began from.
 	From string `json:"from,omitempty"`
 	// Changes are the settings that were others before, in the order in which they changed.

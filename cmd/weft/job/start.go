@@ -95,8 +95,11 @@ func (r *run) sayStart() {
 	for _, d := range r.from.changed {
 		r.report.printf("%-9s %s (--allow-changed)", "changed", d.text)
 	}
+	if was := r.from.was.EvalContent; was != "" && r.evalSet != nil && was != r.record.EvalContent {
+		r.report.Log.Warn("the rows of the evaluation are others than before: its losses cannot be compared, and --keep-by eval_loss does")
+	}
 	if r.from.was.Placement != r.record.Placement {
-		r.report.Log.Warn("the run continues on other devices or with another --remat: the mathematics is the same, the last bits may differ",
+		r.report.Log.Warn("the run continues on other devices or with another --remat or --gathers: the mathematics is the same, the last bits may differ",
 			"before", fmt.Sprintf("%+v", r.from.was.Placement), "now", fmt.Sprintf("%+v", r.record.Placement))
 	}
 }
@@ -109,7 +112,7 @@ func (r *run) request(modelContent string) (*request, error) {
 	}
 	want := &request{
 		record: newRecord(r.Config, r.settings(modelContent), placement{
-			Platform: r.rt.Platform(), Devices: r.rt.Mesh().NumDevices(), Remat: r.Remat,
+			Platform: r.rt.Platform(), Devices: r.rt.Mesh().NumDevices(), Remat: r.Remat, OneGather: r.Gathers == 1,
 		}),
 		allowed: allowed,
 		scheduleSteps: func(at trainer.Position) int {
@@ -119,6 +122,9 @@ func (r *run) request(modelContent string) (*request, error) {
 			return r.stepsFrom(at)
 		},
 		tensors: map[string]checkpoint.TensorInfo{},
+	}
+	if r.evalSet != nil {
+		want.record.EvalContent = r.evalSet.Fingerprint()
 	}
 	for _, p := range r.model.Params() {
 		if !p.Trainable {

@@ -1,0 +1,54 @@
+package job
+
+import (
+	"context"
+	"fmt"
+
+	"weft/data"
+	"weft/data/tokenizer"
+	"weft/engine/trainer"
+	"weft/models/arch"
+)
+
+// evaluates tells whether the run has rows to evaluate on.
+func (c *Config) evaluates() bool { return c.EvalDataset != "" || c.EvalSplit != "" }
+
+// openEvalSet tokenises the records of the evaluation as those of the training; nil when there are none.
+func openEvalSet(c *Config, tok *tokenizer.Tokenizer, info arch.Info) (*data.Dataset, error) {
+	if !c.evaluates() {
+		return nil, nil
+	}
+	flag, o := "--eval-split", *c
+	o.DatasetSplit = c.EvalSplit
+	if c.EvalDataset != "" {
+		flag, o.Dataset = "--eval-dataset", c.EvalDataset
+	}
+	set, err := openDataset(&o, tok, info)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return set, nil
+}
+
+// evaluation gives the loss over all rows of the evaluation, in batches of the training's size, of which the last is padded. Nil
+// when nothing is evaluated.
+func (r *run) evaluation() func(context.Context, trainer.Position) (float64, error) {
+	if r.evalSet == nil {
+		return nil
+	}
+	return func(ctx context.Context, at trainer.Position) (float64, error) {
+		o := *r.Config
+		o.Shuffle, o.DropLast = false, false
+		loader, err := openLoader(&o, r.evalSet, padID(r.tok, r.files.arch.Info()), r.globalBatch, r.rows)
+		if err != nil {
+			return 0, fmt.Errorf("evaluate: %w", err)
+		}
+		e := trainer.Evaluation{Evaluator: r.eval, State: r.state, Source: batches{Loader: loader, rows: r.rows}}
+		record, err := e.Do(ctx, r.stop, at)
+		if err != nil {
+			return 0, err
+		}
+		r.report.eval(record, at.StepInEpoch == r.loader.StepsPerEpoch())
+		return record.Loss, r.metrics.addEval(record)
+	}
+}
