@@ -118,6 +118,28 @@ func Open(path string, tok *tokenizer.Tokenizer, o Options) (*Dataset, error) {
 	return open(src, s, tok, o)
 }
 
+// OpenStore is Open for a file, or the folder of a split's file, in a store. It is transferred once: a split that needs
+// the number of rows, as all but whole ones do, first copies it to an unnamed file in the folder for temporary files.
+func OpenStore(store Store, url string, tok *tokenizer.Tokenizer, o Options) (*Dataset, error) {
+	s, err := parseSplit(o.Split)
+	if err != nil {
+		return nil, err
+	}
+	src, err := findInStore(store, url, s.name)
+	if err != nil {
+		return nil, err
+	}
+	if !s.whole() {
+		local, done, err := src.fetched()
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		src = local
+	}
+	return open(src, s, tok, o)
+}
+
 // OpenBytes is Open for the content of a file; name stands in messages.
 func OpenBytes(name string, content []byte, tok *tokenizer.Tokenizer, o Options) (*Dataset, error) {
 	s, err := parseSplit(o.Split)

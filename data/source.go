@@ -3,6 +3,7 @@ package data
 import (
 	"bufio"
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -13,10 +14,66 @@ import (
 	"strings"
 )
 
+// Store is where files lie that are not on a local disk.
+type Store interface {
+	// Open opens a file to be read once from its start; fs.ErrNotExist when there
+	// is none. A read of it fails when the bytes are not those that the store has.
+	Open(url string) (io.ReadCloser, error)
+}
+
 // source is a file of JSON lines that can be read more than once.
 type source struct {
 	name string // for messages
 	open func() (io.ReadCloser, error)
+	// distant tells that each reading costs a transfer.
+	distant bool
+}
+
+// findInStore returns the file of a split: url itself, or NAME.jsonl in the folder url.
+func findInStore(store Store, url, splitName string) (source, error) {
+	folder := strings.TrimSuffix(url, "/")
+	for _, file := range []string{url, folder + "/" + splitName + ".jsonl", folder + "/" + splitName + ".jsonl.gz"} {
+		probe, err := store.Open(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = probe.Close()
+		}
+		if err != nil {
+			return source{}, fmt.Errorf("dataset: %w", err)
+		}
+		if file == url && splitName != "train" {
+			return source{}, singleFileError(url, splitName)
+		}
+		return source{name: file, distant: true, open: func() (io.ReadCloser, error) { return store.Open(file) }}, nil
+	}
+	return source{}, fmt.Errorf("dataset %s: there is no such file, and no %s.jsonl or %[2]s.jsonl.gz in a folder of that name", url, splitName)
+}
+
+func singleFileError(path, splitName string) error {
+	return fmt.Errorf("dataset %s: a single file has the split train only, not %q; for more splits give a folder with %s.jsonl", path, splitName, splitName)
+}
+
+// fetched copies the file to a temporary one without a name, so that it can be read again without another transfer. Close the
+// copy when done.
+func (s source) fetched() (local source, done func() error, err error) {
+	in, err := s.open()
+	if err != nil {
+		return s, nil, fmt.Errorf("dataset: %w", err)
+	}
+	defer in.Close()
+	out, err := os.CreateTemp("", "weft-dataset-*")
+	if err != nil {
+		return s, nil, fmt.Errorf("dataset %s: a part of it was asked for, which needs a temporary copy: %w; set TMPDIR to a folder with room", s.name, err)
+	}
+	size, err := io.Copy(out, in)
+	if err = errors.Join(os.Remove(out.Name()), err); err != nil {
+		_ = out.Close()
+		return s, nil, fmt.Errorf("dataset %s: copy it to %s, since a part of it was asked for: %w", s.name, filepath.Dir(out.Name()), err)
+	}
+	local = source{name: s.name, open: func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(out, 0, size)), nil }}
+	return local, out.Close, nil
 }
 
 // findSource returns the file of a split: path itself, which holds "train", or NAME.jsonl in the folder path.
@@ -30,8 +87,7 @@ func findSource(path, splitName string) (source, error) {
 	}
 	if !info.IsDir() {
 		if splitName != "train" {
-			return source{}, fmt.Errorf("dataset %s: a single file has the split train only, not %q; for more splits give a folder with %s.jsonl",
-				path, splitName, splitName)
+			return source{}, singleFileError(path, splitName)
 		}
 		return fileSource(path), nil
 	}
@@ -76,6 +132,9 @@ func (s source) lines(visit func(number int, line []byte) error) error {
 		if errors.Is(err, errLongLine) {
 			return s.lineError(number, err)
 		}
+		if err != nil && s.distant && !damagedFile(err) {
+			return fmt.Errorf("%s:%d: %w", s.name, number, err)
+		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("%s:%d: %w; the file is cut off or damaged: fetch it again", s.name, number, err)
 		}
@@ -94,6 +153,12 @@ func (s source) lines(visit func(number int, line []byte) error) error {
 			return nil
 		}
 	}
+}
+
+// damagedFile tells an error of the file's content, or its end, from one of reading it.
+func damagedFile(err error) bool {
+	var corrupt flate.CorruptInputError
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.As(err, &corrupt)
 }
 
 // maxLine bounds a record, in bytes: a file without line breaks must not take all of the memory.
