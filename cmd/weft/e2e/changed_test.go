@@ -1,0 +1,114 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// readChanges is what run.json says of where a run began and of what changed.
+func readChanges(t *testing.T, storage string) (from string, changes []map[string]any) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(storage, "run.json"))
+	require.NoError(t, err)
+	var record struct {
+		From    string           `json:"from"`
+		Changes []map[string]any `json:"changes"`
+	}
+	require.NoError(t, json.Unmarshal(raw, &record))
+	return record.From, record.Changes
+}
+
+// A run that goes from 4 devices to 2 and to 8 takes the rows that it would have taken, step by step, and has the losses up to the
+// order of sums. The flag that keeps the global batch is named.
+func TestDevicesChange(t *testing.T) {
+	model, data := tinyModel(t, "gemma4-tiny", nil), differentRows(24)
+	args := func(storage string, more ...string) []string {
+		return tinyArgs(t, model, storage, data, append([]string{"--learning-rate", "1e-3"}, more...)...)
+	}
+	stayed, moved := filepath.Join(t.TempDir(), "stayed"), filepath.Join(t.TempDir(), "moved")
+	must(t, args(stayed, "--devices", "4", "--batch-size-per-device", "2", "--num-epochs", "3")...)
+	must(t, args(moved, "--devices", "4", "--batch-size-per-device", "2")...)
+	require.Contains(t, refused(t, args(moved, "--devices", "2", "--batch-size-per-device", "2", "--num-epochs", "2")...),
+		"was 8, it is 4 now (give --batch-size-per-device 4 to keep it on 2 devices)")
+	must(t, args(moved, "--devices", "2", "--batch-size-per-device", "4", "--num-epochs", "2")...)
+	must(t, args(moved, "--devices", "8", "--batch-size-per-device", "1", "--num-epochs", "3")...)
+	want, got := readMetrics(t, stayed), readMetrics(t, moved)
+	require.Len(t, want, 9)
+	require.Equal(t, want[:3], got[:3], "on the same devices: the same bits")
+	for i := range want {
+		require.Equal(t, want[i].Targets, got[i].Targets, "step %d", i+1)
+		require.Equal(t, want[i].Epoch, got[i].Epoch)
+		require.InDelta(t, lossOf(t, want[i]), lossOf(t, got[i]), 1e-4, "step %d", i+1)
+	}
+}
+
+// Settings that changed are refused together, and gone on with where that is allowed: once, and then for good. A run that begins
+// from another's checkpoint is a run of its own, that the same command continues.
+func TestAllowChanged(t *testing.T) {
+	model, data, storage := tinyModel(t, "gemma4-tiny", nil), differentRows(12), filepath.Join(t.TempDir(), "out")
+	args := func(name, epochs string, more ...string) []string {
+		return tinyArgs(t, model, storage, data, append([]string{"--run-name", name, "--keep", "0", "--num-epochs", epochs}, more...)...)
+	}
+	first, branch := filepath.Join(storage, "first"), filepath.Join(storage, "branch")
+	must(t, args("first", "1", "--learning-rate", "1e-3")...)
+	changed := []string{"--learning-rate", "2e-3", "--seed", "7", "--schedule", "cosine"}
+	message := refused(t, args("first", "2", changed...)...)
+	for _, want := range []string{
+		"--learning-rate was 0.001, it is 0.002 now", "--seed was 42, it is 7 now", "--schedule was constant, it is cosine now",
+		"add --allow-changed seed,learning-rate,schedule to go on",
+	} {
+		require.Contains(t, message, want)
+	}
+	allowed := append(changed, "--allow-changed", "seed,learning-rate,schedule")
+	origin := checkpoints(t, first)[0]
+	out := must(t, args("branch", "2", append(allowed, "--resume", origin)...)...)
+	require.Contains(t, out, "changed   --seed was 42, it is 7 now")
+	require.Contains(t, out, "resuming from "+origin+": epoch 2, step 7")
+	from, changes := readChanges(t, branch)
+	require.Equal(t, origin, from)
+	require.Len(t, changes, 4, "the length of the schedule follows from it")
+	require.Equal(t, map[string]any{"field": "seed", "was": 42.0, "now": 7.0, "step": 6.0, "from_epoch": 1.0}, changes[0])
+
+	must(t, args("first", "2", allowed...)...)
+	require.NotContains(t, must(t, args("first", "2", changed...)...), "changed   ", "permission is given once")
+	_, same := readChanges(t, first)
+	require.Equal(t, changes, same)
+	again := must(t, args("branch", "2", append(changed, "--resume", origin)...)...)
+	require.Contains(t, again, "All 2 epochs of this run are done already")
+	require.Contains(t, again, "Saved checkpoint: "+filepath.Join(branch, "checkpoints", "epoch-0002-step-00000012"))
+	requireSameCheckpoint(t, checkpoints(t, first)[1], checkpoints(t, branch)[0])
+
+	metrics := readMetrics(t, first)
+	require.Len(t, metrics, 12)
+	lr, err := metrics[6].LR.Float64()
+	require.NoError(t, err)
+	require.InDelta(t, 2e-3*0.5, lr, 2e-4, "the cosine is in its middle when the second half begins")
+	require.NoError(t, os.Remove(filepath.Join(branch, "run.json")))
+	require.Contains(t, refused(t, args("branch", "2", append(changed, "--resume", checkpoints(t, first)[1])...)...), "did not begin from that one")
+	require.Contains(t, refused(t, args("first", "2", append(changed, "--resume", origin)...)...), "give a new --run-name")
+}
+
+// A state that does not fit the model is refused by the name of a tensor, whatever is allowed.
+func TestChangedModelMustFit(t *testing.T) {
+	model, storage := tinyModel(t, "gemma4-tiny", nil), filepath.Join(t.TempDir(), "out")
+	args := func(more ...string) []string {
+		return tinyArgs(t, model, storage, differentRows(12), append([]string{"--num-epochs", "2"}, more...)...)
+	}
+	must(t, append(args(), "--num-epochs", "1")...)
+	require.Regexp(t, "holds the trained tensor .*, which this model does not train", refused(t, args("--freeze", "embed_tokens*", "--allow-changed", "freeze")...))
+	require.Regexp(t, "lacks the tensor .*, which this model trains", refused(t, args("--freeze", "none", "--allow-changed", "freeze")...))
+	require.Regexp(t, "the tensor|the trained tensor", refused(t, args("--no-scan", "--allow-changed", "scan")...))
+	require.NotEmpty(t, checkpoints(t, storage))
+}
+
+func TestRunName(t *testing.T) {
+	for name, want := range map[string]string{
+		"a/b": "letters, digits", "..": "letters, digits", ".x": "letters, digits", "-x": "letters, digits", "checkpoints": "its own files", "run.json": "its own files",
+	} {
+		require.Contains(t, refused(t, tinyArgs(t, "model", filepath.Join(t.TempDir(), "out"), rows(4), "--run-name="+name)...), want, name)
+	}
+}
