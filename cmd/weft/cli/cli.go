@@ -30,12 +30,13 @@ const (
 
 // commands is the root of the command line.
 type commands struct {
-	Finetune finetuneCmd `cmd:"" help:"Fine-tune a model: full parameters, FSDP over the devices, AdamW, a checkpoint an epoch."`
-	Plan     planCmd     `cmd:"" help:"Compile the training step for a TPU slice without one: memory, communication, speed, and what fits."`
-	Tokenize tokenizeCmd `cmd:"" help:"Turn lines of JSON strings into token ids, or ids into text."`
-	Plugin   pluginCmd   `cmd:"" help:"Install, list or verify PJRT plugins (the device backends)."`
-	Bench    benchCmd    `cmd:"" help:"Measure parts of weft."`
-	Version  versionCmd  `cmd:"" help:"Print weft's version and what it was built with."`
+	Finetune   finetuneCmd   `cmd:"" help:"Fine-tune a model: full parameters, FSDP over the devices, AdamW, a checkpoint an epoch."`
+	Checkpoint checkpointCmd `cmd:"" help:"List, verify, export, compare and delete checkpoints."`
+	Plan       planCmd       `cmd:"" help:"Compile the training step for a TPU slice without one: memory, communication, speed, and what fits."`
+	Tokenize   tokenizeCmd   `cmd:"" help:"Turn lines of JSON strings into token ids, or ids into text."`
+	Plugin     pluginCmd     `cmd:"" help:"Install, list or verify PJRT plugins (the device backends)."`
+	Bench      benchCmd      `cmd:"" help:"Measure parts of weft."`
+	Version    versionCmd    `cmd:"" help:"Print weft's version and what it was built with."`
 }
 
 // streams are what a command reads and writes.
@@ -57,7 +58,11 @@ func Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
 			panic(fault)
 		}
 	}()
-	if err := run(args, streams{In: in, Out: out, Err: errs}); err != nil {
+	err := run(args, streams{In: in, Out: out, Err: errs})
+	if errors.Is(err, errDifferent) {
+		return exitFailed // as diff(1), without a word
+	}
+	if err != nil {
 		fmt.Fprintln(errs, "weft: "+oneLine(err))
 		return exitCode(err)
 	}

@@ -62,8 +62,10 @@ type Config struct {
 
 	StoragePath  string `name:"storage-path" group:"output" env:"STORAGE_PATH" default:"./weft-out" placeholder:"DIR" help:"Folder of the run: checkpoints, metrics.jsonl, run.json. Created when it does not exist."`
 	RunName      string `name:"run-name" group:"output" env:"WEFT_RUN_NAME" placeholder:"NAME" help:"Name of the run, whose folder is then NAME in --storage-path. A job that is submitted again under the same name finds its own work and goes on."`
-	Keep         int    `group:"output" default:"1" placeholder:"N" help:"Checkpoints to keep, the best by --keep-by; the newest is kept besides, so that the run can continue. 0: all of them."`
-	KeepBy       string `name:"keep-by" group:"output" default:"loss" enum:"loss,eval_loss,step" help:"Which to keep: those of the lowest loss, or of the latest step."`
+	Keep         int    `group:"output" default:"1" placeholder:"N" help:"Checkpoints to keep, the best by --keep-by; the newest is kept besides, so that the run can continue. 0: none for being the best, and all of them without --keep-last and --keep-every."`
+	KeepBy       string `name:"keep-by" group:"output" default:"loss" enum:"loss,eval_loss,step" help:"Which are the best: those of the lowest loss over an epoch, of the lowest eval_loss, or of the latest step. One without that figure ranks last."`
+	KeepLast     int    `name:"keep-last" group:"output" default:"0" placeholder:"N" help:"The newest N checkpoints are kept besides."`
+	KeepEvery    int    `name:"keep-every" group:"output" default:"0" placeholder:"K" help:"The checkpoints at the end of epochs K, 2K, 3K… are kept besides, for ever."`
 	Resume       string `group:"output" default:"auto" placeholder:"auto|PATH|never" help:"auto: continue from the newest checkpoint of the run's folder, from the beginning when there is none. PATH: begin a run of its own from that checkpoint of another folder, or continue from the newest one of this folder; given again, it goes on where that run stands. never: begin, and refuse a folder that holds a run."`
 	AllowChanged string `name:"allow-changed" group:"output" placeholder:"FLAG,…" help:"Continue although these flags were others, such as 'learning-rate,seed'; a changed content of the model, the tokenizer or the data is named by its flag too. What changed, and at which step, is recorded in run.json and in the checkpoints. A change under which the state or the order of the rows could not go on is refused all the same."`
 
@@ -116,6 +118,8 @@ func (c *Config) checkNumbers() error {
 		{"--devices", c.Devices, 0, maxDevices},
 		{"--num-workers", c.NumWorkers, 0, maxDevices},
 		{"--keep", c.Keep, 0, math.MaxInt32},
+		{"--keep-last", c.KeepLast, 0, math.MaxInt32},
+		{"--keep-every", c.KeepEvery, 0, math.MaxInt32},
 	} {
 		if err := n.check(); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"weft/checkpoint"
+	"weft/checkpoint/storage"
 	"weft/engine"
 	"weft/engine/sharding"
 	"weft/engine/trainer"
@@ -30,11 +32,11 @@ type history struct {
 
 // openStorage takes the storage path for this process.
 func openStorage(c *Config) (*checkpoint.Manager, error) {
-	path, err := filepath.Abs(c.StoragePath)
+	fsys, path, err := storage.Open(context.Background(), c.StoragePath)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--storage-path: %w", err)
 	}
-	m, err := checkpoint.Open(checkpoint.OS{}, path, checkpoint.Options{Keep: c.Keep, KeepBy: c.KeepBy})
+	m, err := checkpoint.Open(fsys, path, checkpoint.Options{Keep: c.Keep, KeepBy: c.KeepBy, KeepLast: c.KeepLast, KeepEvery: c.KeepEvery})
 	if err != nil {
 		return nil, fmt.Errorf("--storage-path: %w", err)
 	}

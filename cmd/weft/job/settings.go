@@ -69,6 +69,8 @@ type runRecord struct {
 	Epochs    int       `json:"epochs"`
 	Settings  settings  `json:"settings"`
 	Placement placement `json:"placement"`
+	// Retention are the rules of --keep and its kin, for who looks at the checkpoints from outside.
+	Retention *retention `json:"retention,omitempty"`
 	// EvalContent is the fingerprint of what is evaluated, which may change: it decides no number of the training.
 	EvalContent string `json:"eval_sha256,omitempty"`
 	// From is the checkpoint of another folder that the run began from.
@@ -81,6 +83,7 @@ func newRecord(c *Config, s settings, p placement) runRecord {
 	return runRecord{
 		Format: recordFormat, Weft: weftVersion(), ModelID: c.ModelID, Dataset: c.Dataset,
 		Epochs: c.NumEpochs, Settings: s, Placement: p,
+		Retention: &retention{Keep: c.Keep, KeepBy: c.KeepBy, KeepLast: c.KeepLast, KeepEvery: c.KeepEvery},
 	}
 }
 
