@@ -1,7 +1,7 @@
 # Short targets; each is one command that a person could type.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint demo golden bench plan-goldens
+.PHONY: build test lint demo golden bench crash-long plan-goldens
 
 build: ## the one binary
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/weft ./cmd/weft
@@ -22,6 +22,9 @@ golden: ## rewrite the goldens after a change that means to change them; read th
 
 bench: ## the row of BENCHMARKS.md, printed
 	bash bench/run.sh
+
+crash-long: ## kill a run 1000 times, at every kind of operation on its storage and at random instants
+	WEFT_CRASH_KILLS=$${WEFT_CRASH_KILLS:-1000} go test ./cmd/weft/e2e -run 'TestCrash' -v -timeout 60m
 
 plan-goldens: ## plan the released sizes at full depth and default effort (an hour), and write the section of BENCHMARKS.md
 	go run ./bench/plans

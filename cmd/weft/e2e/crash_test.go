@@ -1,0 +1,469 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"weft/checkpoint"
+)
+
+// Kills of a run of the tests, and the variable of the long target that asks for more.
+const (
+	ciKills  = 40
+	killsEnv = "WEFT_CRASH_KILLS"
+	// killsPerRun are dealt to one run in succession, before it is let finish.
+	killsPerRun = 4
+	crashSeed   = 5
+)
+
+// faultBinary is weft built with kill points under its storage; see checkpoint/storage/hook.go.
+var faultBinary = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(filepath.Dir(binary), "weft-fault")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "weftfault", "-o", path, "weft/cmd/weft")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build weft with faults: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// crash is a run that is killed again and again, and what it must come to all the same.
+type crash struct {
+	args []string
+	// whole is the storage path of a run that nobody stopped, with every checkpoint; trace is what it did to the storage.
+	whole string
+	want  []map[string]any
+	trace []operation
+	// took is how long it lasted.
+	took  time.Duration
+	kills int
+}
+
+// operation is one call of the storage: the n-th of its kind and place.
+type operation struct {
+	kind, name string
+	// of names the checkpoint that it is about, "" for none; n counts, from 1, those of the same kind and checkpoint.
+	of string
+	n  int
+}
+
+// smallestConfig is a Gemma 3 of one layer: what costs time is starting, not training.
+func smallestConfig(t *testing.T) string {
+	t.Helper()
+	dir := tinyModel(t, "gemma3-tiny", nil)
+	editConfig(t, dir, func(c map[string]any) {
+		c["num_hidden_layers"], c["layer_types"] = 1, []string{"full_attention"}
+		c["hidden_size"], c["intermediate_size"] = 32, 32
+	})
+	return filepath.Join(dir, "config.json")
+}
+
+func crashArgs(t *testing.T, more ...string) []string {
+	t.Helper()
+	return append([]string{"finetune", "--model-id", smallestConfig(t), "--random-init", "--dataset", write(t, "rows.jsonl", differentRows(8)),
+		"--platform", "cpu", "--devices", "2", "--batch-size-per-device", "1", "--max-seq-len", "16", "--compute-dtype", "float32",
+		"--num-epochs", "3", "--learning-rate", "1e-3", "--compile-cache", cache}, more...)
+}
+
+// newCrash makes the run that the others are compared with, and counts its operations in one that prunes.
+func newCrash(t *testing.T, more ...string) *crash {
+	t.Helper()
+	c := &crash{args: crashArgs(t, more...), whole: filepath.Join(t.TempDir(), "whole")}
+	o := finish(t, c.command(t, c.whole, nil, "--keep", "0"))
+	require.Zero(t, o.code, o.err)
+	c.want = lineValues(t, c.whole)
+	counted, trace := filepath.Join(t.TempDir(), "counted"), filepath.Join(t.TempDir(), "trace")
+	began := time.Now()
+	o = finish(t, c.command(t, counted, []string{"WEFT_FAULT_TRACE=" + trace}))
+	require.Zero(t, o.code, o.err)
+	c.took = time.Since(began)
+	require.Equal(t, c.want, lineValues(t, counted))
+	raw, err := os.ReadFile(trace)
+	require.NoError(t, err)
+	c.trace = operations(string(raw))
+	require.Greater(t, len(c.trace), 100)
+	return c
+}
+
+func (c *crash) command(t testing.TB, storage string, env []string, more ...string) *exec.Cmd {
+	t.Helper()
+	path, err := faultBinary()
+	require.NoError(t, err)
+	args := append(append(slices.Clone(c.args), "--storage-path", storage), more...)
+	cmd := command(t, args...)
+	cmd.Path, cmd.Args[0] = path, path
+	cmd.Env = append(cmd.Env, env...)
+	return cmd
+}
+
+// lineValues reads metrics.jsonl without what a clock decides.
+func lineValues(t testing.TB, storage string) []map[string]any {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(storage, "metrics.jsonl"))
+	require.NoError(t, err)
+	var out []map[string]any
+	for text := range strings.Lines(string(raw)) {
+		var line map[string]any
+		require.NoError(t, json.Unmarshal([]byte(text), &line), text)
+		for _, key := range []string{"step_time_s", "tokens_per_s", "eval_time_s"} {
+			delete(line, key)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+var ofCheckpoint = regexp.MustCompile(`epoch-\d+-step-\d+`)
+
+func operations(trace string) []operation {
+	var out []operation
+	counts := map[[2]string]int{}
+	for line := range strings.Lines(trace) {
+		kind, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		op := operation{kind: kind, name: name, of: ofCheckpoint.FindString(name)}
+		counts[[2]string{kind, ""}]++
+		key := [2]string{kind, op.of}
+		if op.of != "" {
+			counts[key]++
+		}
+		op.n = counts[key]
+		out = append(out, op)
+	}
+	return out
+}
+
+// place is where in a save an operation is, whichever the save.
+func (o operation) place() string {
+	folder := filepath.Base(filepath.Dir(o.name))
+	return o.kind + " " + regexp.MustCompile(`\d+`).ReplaceAllString(folder+"/"+filepath.Base(o.name), "N")
+}
+
+// kill is one way to die: at a boundary of the storage, or, where spec is empty, from outside after a part of a run's time.
+type kill struct {
+	spec  string
+	order int // in the trace
+	after float64
+}
+
+// boundaries are n moments before, within or after operations, spread evenly over all kinds of places: from each place one
+// by turns, until there are enough.
+func boundaries(trace []operation, n int, rng *rand.Rand) []kill {
+	var places []string
+	at := map[string][]kill{}
+	for i, op := range trace {
+		whens := []string{"before", "after"}
+		if op.kind == "write" {
+			whens = []string{"before", "half", "after"}
+		}
+		for _, when := range whens {
+			place := op.place() + " " + when
+			if at[place] == nil {
+				places = append(places, place)
+			}
+			at[place] = append(at[place], kill{spec: fmt.Sprintf("%s/%s:%d:%s", op.kind, op.of, op.n, when), order: i})
+		}
+	}
+	if n < len(places) {
+		some := make([]string, n)
+		for i := range some {
+			some[i] = places[i*len(places)/n]
+		}
+		places = some
+	}
+	var out []kill
+	for len(out) < n && len(places) > 0 {
+		var left []string
+		for _, p := range places {
+			if len(out) == n {
+				break
+			}
+			i := rng.IntN(len(at[p]))
+			out = append(out, at[p][i])
+			if at[p] = slices.Delete(at[p], i, i+1); len(at[p]) > 0 {
+				left = append(left, p)
+			}
+		}
+		places = left
+	}
+	return out
+}
+
+// runs deals kills to runs. Within one they follow each other in the order of the trace, so that each is reached.
+func runs(kills []kill, rng *rand.Rand) [][]kill {
+	rng.Shuffle(len(kills), func(i, j int) { kills[i], kills[j] = kills[j], kills[i] })
+	var out [][]kill
+	for chain := range slices.Chunk(kills, killsPerRun) {
+		slices.SortStableFunc(chain, func(a, b kill) int { return a.order - b.order })
+		out = append(out, chain)
+	}
+	return out
+}
+
+// Wherever a run is killed, the newest committed checkpoint is whole, nothing of somebody else's is touched, the next start
+// leaves no temporary file, and the run comes to the bits of one that was never stopped.
+func TestCrash(t *testing.T) {
+	kills := ciKills
+	if v := os.Getenv(killsEnv); v != "" {
+		n, err := strconv.Atoi(v)
+		require.NoError(t, err, killsEnv)
+		kills = n
+	}
+	c := newCrash(t)
+	rng := rand.New(rand.NewPCG(crashSeed, uint64(kills)))
+	instants := kills / 4
+	todo := boundaries(c.trace, kills-instants, rng)
+	points := len(todo)
+	for range kills - points {
+		part := 0.25 + 0.75*rng.Float64() // before that the storage is not open
+		todo = append(todo, kill{after: part, order: int(part * float64(len(c.trace)))})
+	}
+	began := time.Now()
+	queue := runs(todo, rng)
+	for len(queue) > 0 {
+		missed := c.run(t, queue[0], len(queue))
+		if queue = queue[1:]; len(missed) > 0 {
+			require.Less(t, len(queue), 4*kills, "a kill is never reached: %v", missed)
+			queue = append(queue, missed)
+		}
+	}
+	require.GreaterOrEqual(t, c.kills, kills)
+	minutes := time.Since(began).Minutes()
+	t.Logf("%d kills at %d boundaries of %d operations and %d instants in %.1f minutes, %.0f a minute",
+		c.kills, points, len(c.trace), kills-points, minutes, float64(c.kills)/minutes)
+}
+
+// run kills one run as the chain says, lets it finish and checks it. It returns the kills that the run did not meet.
+func (c *crash) run(t *testing.T, chain []kill, name int) (missed []kill) {
+	v := &victim{crash: c, storage: filepath.Join(t.TempDir(), "run"), foreign: map[string]string{}}
+	for i, k := range chain {
+		label := fmt.Sprintf("run %d, kill %d of %+v", name, i, chain)
+		if !v.start(t, k, label) {
+			v.finished(t, label)
+			if k.spec != "" {
+				require.NotZero(t, i, "%s: the first start of a run does not reach it", label)
+			} else {
+				k.after *= 0.8 // this machine was faster than when the time was taken
+			}
+			return append([]kill{k}, chain[i+1:]...)
+		}
+		c.kills++
+		v.check(t, label)
+		v.plant(t, i)
+	}
+	label := fmt.Sprintf("run %d, after %+v", name, chain)
+	require.False(t, v.start(t, kill{after: -1}, label), label)
+	v.finished(t, label)
+	return nil
+}
+
+// victim is one run.
+type victim struct {
+	*crash
+	storage string
+	// newest is the newest checkpoint that was seen.
+	newest checkpoint.Entry
+	// foreign are files of somebody else: content by name, which is unique.
+	foreign map[string]string
+	pid     int
+	out     string
+}
+
+// start runs until the kill, or to the end: then it returns false.
+func (v *victim) start(t *testing.T, k kill, label string) (killed bool) {
+	t.Helper()
+	var env []string
+	if k.spec != "" {
+		env = []string{"WEFT_FAULT=" + k.spec}
+	}
+	cmd := v.command(t, v.storage, env)
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	require.NoError(t, cmd.Start())
+	if k.spec == "" && k.after >= 0 {
+		timer := time.AfterFunc(time.Duration(k.after*float64(v.took)), func() { _ = cmd.Process.Kill() })
+		defer timer.Stop()
+	}
+	err := cmd.Wait()
+	v.pid, v.out = cmd.Process.Pid, out.String()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		require.Empty(t, errs.String(), label)
+		return true
+	}
+	require.NoError(t, err, "%s: %s%s", label, v.out, errs.String())
+	return false
+}
+
+// entries are the committed checkpoints, seen from outside.
+func (v *victim) entries(t *testing.T, label string) []checkpoint.Entry {
+	t.Helper()
+	m, err := checkpoint.Open(checkpoint.OS{}, v.storage, checkpoint.Options{ReadOnly: true})
+	require.NoError(t, err, label)
+	list, err := m.List()
+	require.NoError(t, err, label)
+	for _, e := range list {
+		require.NoError(t, m.Verify(e), label)
+		v.sameBits(t, e, label)
+	}
+	return list
+}
+
+var revision = regexp.MustCompile(`-r\d+$`)
+
+// sameBits compares a checkpoint with the one of the same step of the run that nobody stopped.
+func (v *victim) sameBits(t *testing.T, e checkpoint.Entry, label string) {
+	t.Helper()
+	whole := filepath.Join(v.whole, "checkpoints", revision.ReplaceAllString(e.Name, ""))
+	for _, pattern := range []string{"state/*.safetensors", "model/*"} {
+		files, err := filepath.Glob(filepath.Join(whole, pattern))
+		require.NoError(t, err)
+		for _, want := range files {
+			rel, err := filepath.Rel(whole, want)
+			require.NoError(t, err)
+			a, err := os.ReadFile(want)
+			require.NoError(t, err)
+			b, err := os.ReadFile(filepath.Join(e.Dir, rel))
+			require.NoError(t, err, label)
+			require.True(t, string(a) == string(b), "%s: %s of %s has other bits", label, rel, e.Name)
+		}
+	}
+}
+
+var (
+	announced = regexp.MustCompile(`Checkpoint successfully created at: (\S+)`)
+	resumed   = regexp.MustCompile(`resuming from (\S+): `)
+)
+
+// check is what holds after every kill.
+func (v *victim) check(t *testing.T, label string) {
+	t.Helper()
+	list := v.entries(t, label)
+	if from := resumed.FindStringSubmatch(v.out); from != nil {
+		require.Equal(t, v.newest.Dir, from[1], "%s: it goes on from the newest", label)
+	} else if strings.Contains(v.out, "step 1/") {
+		require.Zero(t, v.newest.Step, "%s: it began although there was a checkpoint", label)
+	}
+	if v.newest.Step > 0 {
+		require.NotEmpty(t, list, label)
+	}
+	var now checkpoint.Entry
+	if len(list) > 0 {
+		now = list[len(list)-1]
+	}
+	require.GreaterOrEqual(t, now.Step, v.newest.Step, "%s: an older checkpoint is the newest", label)
+	for _, said := range announced.FindAllStringSubmatch(v.out, -1) {
+		require.GreaterOrEqual(t, now.Name, filepath.Base(said[1]), "%s: a checkpoint that was announced is gone", label)
+	}
+	v.newest = now
+	if strings.Contains(v.out, "program  ") { // it had the storage
+		v.noTemporary(t, strconv.Itoa(v.pid), label)
+	}
+	v.untouched(t, label)
+}
+
+// noTemporary wants no temporary file of processes other than pid; a folder that had to stay for somebody else's file has
+// only that in it.
+func (v *victim) noTemporary(t *testing.T, pid, label string) {
+	t.Helper()
+	own := regexp.MustCompile(`^\.weft-tmp-.*-` + pid + `-\d+$`)
+	require.NoError(t, filepath.WalkDir(v.storage, func(path string, d os.DirEntry, err error) error {
+		require.NoError(t, err, label)
+		inTemp := strings.Contains(path, "/.weft-tmp-")
+		switch {
+		case pid != "" && own.MatchString(d.Name()):
+			return filepath.SkipDir
+		case d.IsDir() || v.foreign[d.Name()] != "" || d.Name() == checkpoint.LockFile:
+		case pid != "" && strings.HasPrefix(d.Name(), ".weft-") && !inTemp: // run.json or metrics.jsonl under way
+		default:
+			require.False(t, inTemp || strings.HasPrefix(d.Name(), ".weft-"), "%s: %s is left", label, path)
+		}
+		return nil
+	}))
+	if pid != "" {
+		return
+	}
+	temps, err := filepath.Glob(filepath.Join(v.storage, "checkpoints", ".weft-tmp-*"))
+	require.NoError(t, err)
+	for _, dir := range temps {
+		empty := true
+		require.NoError(t, filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+			empty = empty && d.IsDir()
+			return err
+		}))
+		require.False(t, empty, "%s: %s is left", label, dir)
+	}
+}
+
+// plant puts files of somebody else where the run works.
+func (v *victim) plant(t *testing.T, n int) {
+	t.Helper()
+	put := func(dir string) {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return
+		}
+		name := fmt.Sprintf("foreign-%d.safetensors", len(v.foreign))
+		v.foreign[name] = strings.Repeat(name, len(v.foreign)+1)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(v.foreign[name]), 0o644))
+	}
+	folder := filepath.Join(v.storage, "checkpoints")
+	switch n % 4 {
+	case 0:
+		put(v.storage)
+		put(folder)
+	case 1:
+		if v.newest.Dir != "" {
+			put(v.newest.Dir)
+			put(filepath.Join(v.newest.Dir, "state"))
+		}
+	case 2:
+		temps, err := filepath.Glob(filepath.Join(folder, ".weft-tmp-*"))
+		require.NoError(t, err)
+		for _, dir := range temps {
+			put(dir)
+			put(filepath.Join(dir, "model"))
+		}
+	}
+}
+
+// untouched wants every foreign file to be there, in whichever folder it had to stay.
+func (v *victim) untouched(t *testing.T, label string) {
+	t.Helper()
+	found := map[string]string{}
+	_ = filepath.WalkDir(v.storage, func(path string, d os.DirEntry, err error) error {
+		if err == nil && v.foreign[d.Name()] != "" {
+			raw, err := os.ReadFile(path)
+			require.NoError(t, err, label)
+			found[d.Name()] = string(raw)
+		}
+		return nil
+	})
+	require.Equal(t, v.foreign, found, label)
+}
+
+// finished is what a run must have come to that was let end.
+func (v *victim) finished(t *testing.T, label string) {
+	t.Helper()
+	require.Contains(t, v.out, "Training completed!", label)
+	list := v.entries(t, label)
+	require.NotEmpty(t, list, label)
+	last := checkpoints(t, v.whole)
+	require.Equal(t, filepath.Base(last[len(last)-1]), revision.ReplaceAllString(list[len(list)-1].Name, ""), label)
+	require.Equal(t, v.want, lineValues(t, v.storage), label)
+	v.noTemporary(t, "", label)
+	v.untouched(t, label)
+}
