@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"weft/checkpoint"
-	"weft/checkpoint/gcs"
 )
 
 // Scheme begins the URL of an object or prefix on Cloud Storage.
@@ -29,7 +28,8 @@ func IsRemote(url string) bool { return strings.HasPrefix(url, Scheme) }
 // Open gives the FS that url belongs to, and the name by which that FS knows
 // it: the absolute path on a disk, "bucket/prefix" on Cloud Storage. Nothing is
 // read, so a bucket that does not exist is met only on first use. No Google
-// credentials is gcs.ErrCredentials, a URL of another kind ErrURL.
+// credentials is gcs.ErrCredentials, a URL of another kind ErrURL. All of one
+// process share the connections to Cloud Storage.
 func Open(ctx context.Context, url string) (fsys checkpoint.FS, name string, err error) {
 	switch {
 	case IsRemote(url):
@@ -37,12 +37,12 @@ func Open(ctx context.Context, url string) (fsys checkpoint.FS, name string, err
 		if err != nil {
 			return nil, "", err
 		}
-		f, err := gcs.New(ctx, gcs.Options{})
+		f, err := sharedGCS(ctx)
 		if err != nil {
 			return nil, "", fmt.Errorf("opening %s: %w", url, err)
 		}
 		return f, name, nil
-	case anyScheme.MatchString(url):
+	case anyScheme.MatchString(url), almostURL.MatchString(url):
 		return nil, "", fmt.Errorf("opening %q: %w: give one of these", url, ErrURL)
 	}
 	name, err = filepath.Abs(url)

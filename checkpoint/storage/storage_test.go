@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"weft/checkpoint"
-	"weft/checkpoint/gcs"
 	"weft/checkpoint/gcs/gcstest"
 )
 
@@ -21,7 +20,6 @@ func TestOpenRemote(t *testing.T) {
 		require.Equal(t, "gs://"+want, URL(fsys, name))
 		require.True(t, IsRemote(url))
 		require.NoError(t, fsys.Replace(name+"/x", []byte("y")))
-		require.NoError(t, fsys.(*gcs.FS).Close())
 	}
 	require.Equal(t, map[string][]byte{"x": []byte("y"), "a/c/x": []byte("y")}, s.Objects("bucket"))
 }
@@ -29,7 +27,7 @@ func TestOpenRemote(t *testing.T) {
 func TestOpenLocal(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	for url, want := range map[string]string{".": dir, "a/../b": filepath.Join(dir, "b"), "/x/y/": "/x/y", "gs:/b": filepath.Join(dir, "gs:/b")} {
+	for url, want := range map[string]string{".": dir, "a/../b": filepath.Join(dir, "b"), "/x/y/": "/x/y", "./gs:/b": filepath.Join(dir, "gs:/b")} {
 		fsys, name, err := Open(t.Context(), url)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.OS{}, fsys)
@@ -40,10 +38,17 @@ func TestOpenLocal(t *testing.T) {
 }
 
 func TestRefusedURLs(t *testing.T) {
-	for _, url := range []string{"gs://", "gs:///a", "s3://b/x", "file:///x", "http://x/y", "GS://b"} {
+	for _, url := range []string{"gs://", "gs:///a", "s3://b/x", "file:///x", "http://x/y", "GS://b", "gs:/b/x", "gs:b", "https:/x"} {
 		_, _, err := Open(t.Context(), url)
 		require.ErrorIs(t, err, ErrURL, url)
 		require.ErrorContains(t, err, url)
+		require.ErrorIs(t, Check(url), ErrURL, url)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for _, url := range []string{"gs://b", "gs://b/x", "a", "/a/b", "./gs:/b", "C", "x:y"} {
+		require.NoError(t, Check(url), url)
 	}
 }
 
