@@ -108,13 +108,13 @@ func (a *Async) Prepare(s *Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("preparing to save: %w", err)
 	}
-	_, err = a.take(job.loads)
+	_, err = a.take(job.plan)
 	return err
 }
 
 // take makes sure that there is memory for a save, and returns its bytes.
-func (a *Async) take(loads []load) ([]byte, error) {
-	whole, least := stageNeeds(loads)
+func (a *Async) take(plan *loadPlan) ([]byte, error) {
+	whole, least := plan.needs()
 	n := whole
 	if a.o.HostMemory > 0 && a.o.HostMemory < whole {
 		n = min(whole, max(least, a.o.HostMemory/stageAlign*stageAlign))
@@ -158,20 +158,20 @@ func (a *Async) Save(ctx context.Context, s *Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("saving step %d: %w", s.Step, err)
 	}
-	mem, err := a.take(job.loads)
+	mem, err := a.take(job.plan)
 	if err != nil {
 		return fmt.Errorf("saving step %d: %w", s.Step, err)
 	}
 	<-a.taken
 	w := &asyncWrite{Async: a, snapshot: s, begin: begin}
 	w.stats = AsyncStats{LimitBytes: int64(len(mem))}
-	for _, l := range job.loads {
+	for _, l := range job.plan.loads {
 		if !l.key.model {
 			w.stats.StateBytes += l.bytes
 		}
 	}
 	for {
-		w.stage = newStage(s.State, job.loads, mem)
+		w.stage = newStage(s.State, job.plan, mem)
 		if w.stage.holds {
 			err = w.whole(ctx)
 		} else {

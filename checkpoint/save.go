@@ -2,7 +2,9 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"sync"
@@ -76,31 +78,41 @@ func (m *Manager) save(ctx context.Context, s *Snapshot, from stateBytes, parall
 	if err != nil {
 		return Entry{}, err
 	}
-	job.manifest.Sequence = e.Sequence
-	tmp, err := makeTemp(m.fs, m.dir, tempSave, e.Name, &m.temps)
+	if m.store != nil {
+		e, err = m.saveObjects(ctx, job, e)
+	} else {
+		err = m.saveFolder(ctx, job, e)
+	}
 	if err != nil {
-		return Entry{}, err
-	}
-	if err := job.write(ctx, m.fs, tmp); err != nil {
-		m.discard(tmp)
-		return Entry{}, err
-	}
-	if err := m.fs.Rename(tmp, e.Dir); err != nil {
-		m.discard(tmp)
-		return Entry{}, err
-	}
-	if err := m.fs.SyncDir(m.dir); err != nil {
 		return Entry{}, err
 	}
 	e.Metrics, e.Bytes, e.Model = s.Metrics, job.manifest.Bytes(), job.manifest.HasModel()
 	return e, nil
 }
 
+// saveFolder writes and commits job on a file system that renames folders.
+func (m *Manager) saveFolder(ctx context.Context, job *saveJob, e Entry) error {
+	job.manifest.Sequence = e.Sequence
+	tmp, err := makeTemp(m.fs, m.dir, tempSave, e.Name, &m.temps)
+	if err != nil {
+		return err
+	}
+	if err := job.write(ctx, m.fs, tmp); err != nil {
+		m.discard(tmp)
+		return err
+	}
+	if err := m.fs.Rename(tmp, e.Dir); err != nil {
+		m.discard(tmp)
+		return err
+	}
+	return m.fs.SyncDir(m.dir)
+}
+
 // nextEntry picks sequence and folder of the checkpoint: the first revision
 // that nothing has, neither a checkpoint nor a folder of somebody else.
 func (m *Manager) nextEntry(s *Snapshot) (Entry, error) {
 	found, err := m.fs.List(m.dir)
-	if err != nil {
+	if err != nil && (m.store == nil || !errors.Is(err, fs.ErrNotExist)) {
 		return Entry{}, err
 	}
 	committed, err := m.List()
@@ -146,7 +158,7 @@ type saveJob struct {
 	snapshot *Snapshot
 	state    []statePart
 	model    []planned
-	loads    []load
+	plan     *loadPlan
 	manifest *Manifest
 	// from gives the bytes of the state; nil: they are fetched as they are written.
 	from stateBytes
@@ -165,7 +177,7 @@ func newSaveJob(s *Snapshot) (*saveJob, error) {
 			return nil, err
 		}
 	}
-	job.loads = planLoads(s.State, job.state, job.model)
+	job.plan = planLoads(s.State, job.state, job.model)
 	job.manifest = &Manifest{Step: s.Step, Epoch: s.Epoch, Metrics: s.Metrics, Data: s.Data, Config: s.Config, Versions: s.Versions, State: []StateTensor{}, Files: []FileEntry{}}
 	for _, t := range s.State {
 		job.manifest.State = append(job.manifest.State, StateTensor{Name: t.Name, DType: t.DType, Shape: orEmpty(t.Shape), Slices: []Slice{}})
@@ -223,7 +235,7 @@ func (j *saveJob) write(ctx context.Context, fsys FS, tmp string) error {
 func (j *saveJob) writeFiles(ctx context.Context, fsys FS, tmp string) error {
 	from := j.from
 	if from == nil {
-		from = newFetched(j.snapshot.State, j.loads)
+		from = newFetched(j.snapshot.State, j.plan.loads)
 	}
 	type written struct {
 		entry  FileEntry

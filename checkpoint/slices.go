@@ -26,20 +26,32 @@ type load struct {
 	uses  int // how often
 }
 
-// planLoads lists the slices in the order of writing: first those of the state's files, then those of the model's.
-func planLoads(state []Tensor, parts []statePart, model []planned) []load {
-	var loads []load
-	size := func(k sliceKey) int64 {
+// loadPlan is what writing needs of the state.
+type loadPlan struct {
+	loads []load // first those for the state's files, then those for the model's
+	// together are the loads that one tensor uses at once, as indices, in the order of writing.
+	together [][]int
+}
+
+func planLoads(state []Tensor, parts []statePart, model []planned) *loadPlan {
+	p := &loadPlan{}
+	add := func(k sliceKey) int {
 		n, _ := region.Bytes(state[k.tensor].Shards[k.shard].Size, state[k.tensor].DType.Size())
-		return n
+		p.loads = append(p.loads, load{key: k, bytes: n})
+		return len(p.loads) - 1
 	}
-	for _, p := range parts {
-		for i := range p.tensors {
-			k := sliceKey{tensor: p.tensors[i], shard: p.shards[i]}
-			loads = append(loads, load{key: k, bytes: size(k), uses: 1})
+	use := func(at ...int) {
+		for _, i := range at {
+			p.loads[i].uses++
+		}
+		p.together = append(p.together, at)
+	}
+	for _, part := range parts {
+		for i := range part.tensors {
+			use(add(sliceKey{tensor: part.tensors[i], shard: part.shards[i]}))
 		}
 	}
-	index, at := byName(state), map[sliceKey]int{}
+	index, seen := byName(state), map[sliceKey]int{}
 	for _, f := range model {
 		if f.tensors == nil {
 			continue
@@ -48,20 +60,21 @@ func planLoads(state []Tensor, parts []statePart, model []planned) []load {
 			if !t.derived() {
 				continue
 			}
+			var at []int
 			for i := range t.Shards {
 				k, ok := t.partKey(i, index)
 				if !ok {
 					continue
 				}
-				if _, seen := at[k]; !seen {
-					at[k] = len(loads)
-					loads = append(loads, load{key: k, bytes: size(k)})
+				if _, ok := seen[k]; !ok {
+					seen[k] = add(k)
 				}
-				loads[at[k]].uses++
+				at = append(at, seen[k])
 			}
+			use(at...)
 		}
 	}
-	return loads
+	return p
 }
 
 // fetched is the stateBytes of a save that blocks: a slice is fetched at its first use and let go after its last.

@@ -44,39 +44,46 @@ type slot struct {
 	left  int // uses
 }
 
-// stageNeeds returns the bytes that a stage takes to hold the whole state, and the least with which a ring can work: the
-// slices that are in use at a time, and once more the largest, which must lie in one piece.
-func stageNeeds(loads []load) (whole, least int64) {
+// needs returns the bytes that a stage takes to hold the whole state, and the least with which a ring can work: what is in
+// it at a time, from the oldest slice that is still needed to the newest, and once more the largest, which must lie in one
+// piece.
+func (p *loadPlan) needs() (whole, least int64) {
 	var largest int64
-	for _, l := range loads {
+	for _, l := range p.loads {
 		if !l.key.model {
 			whole += aligned(l.bytes)
 		}
 		largest = max(largest, aligned(l.bytes))
 	}
-	return whole, largest + widest(loads)
-}
-
-// widest is the largest sum of neighbours in the order of copying that are in use at once. Slices for the state are used
-// one after the other; those for the model are taken to be used together when they are of one tensor of the state.
-func widest(loads []load) (most int64) {
-	var sum int64
-	for i, l := range loads {
-		if i > 0 && (!l.key.model || !loads[i-1].key.model || loads[i-1].key.tensor != l.key.tensor) {
-			sum = 0
-		}
-		sum += aligned(l.bytes)
-		most = max(most, sum)
+	left := make([]int, len(p.loads))
+	for i, l := range p.loads {
+		left[i] = l.uses
 	}
-	return most
+	oldest, next := 0, 0
+	var held, most int64
+	for _, at := range p.together {
+		for _, i := range at {
+			for ; next <= i; next++ {
+				held += aligned(p.loads[next].bytes)
+			}
+		}
+		most = max(most, held)
+		for _, i := range at {
+			left[i]--
+		}
+		for ; oldest < next && left[oldest] == 0; oldest++ {
+			held -= aligned(p.loads[oldest].bytes)
+		}
+	}
+	return whole, most + largest
 }
 
 // newStage lays out a save in mem: all of the state when it fits, else a ring.
-func newStage(state []Tensor, loads []load, mem []byte) *stage {
-	whole, _ := stageNeeds(loads)
-	s := &stage{state: state, mem: mem, holds: whole <= int64(len(mem)), at: make(map[sliceKey]int, len(loads))}
+func newStage(state []Tensor, plan *loadPlan, mem []byte) *stage {
+	whole, _ := plan.needs()
+	s := &stage{state: state, mem: mem, holds: whole <= int64(len(mem)), at: make(map[sliceKey]int, len(plan.loads))}
 	s.moved.L = &s.mu
-	for _, l := range loads {
+	for _, l := range plan.loads {
 		if s.holds && l.key.model {
 			s.at[l.key] = s.at[sliceKey{tensor: l.key.tensor, shard: l.key.shard}]
 			continue

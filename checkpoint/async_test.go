@@ -1,0 +1,592 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"weft/checkpoint/internal/region"
+	"weft/checkpoint/safetensors"
+)
+
+// device is memory that a training step overwrites: the buffers of a state are donated to it.
+type device struct {
+	mu      sync.Mutex
+	values  map[string][]byte
+	fetched int   // calls
+	bytes   int64 // of them
+}
+
+func newDevice(step int) *device {
+	d := &device{}
+	d.run(step)
+	return d
+}
+
+// run is a step: every value changes in place.
+func (d *device) run(step int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.values == nil {
+		d.values = map[string][]byte{"w": make([]byte, 4*6*4), "stack": make([]byte, 3*2*4*4), "m": make([]byte, 5*4), "step": make([]byte, 8)}
+	}
+	for name, b := range d.values {
+		copy(b, payload(name, step, int64(len(b))))
+	}
+}
+
+func (d *device) tensor(name string, dtype DType, shape []int, cells ...[2][]int) Tensor {
+	t := Tensor{Name: name, DType: dtype, Shape: shape}
+	for _, c := range cells {
+		t.Shards = append(t.Shards, Shard{Start: c[0], Size: c[1], Fetch: func(dst []byte) error {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.fetched++
+			d.bytes += int64(len(dst))
+			region.Copy(dst, d.values[name], make([]int, len(shape)), shape, c[0], c[1], c[0], c[1], dtype.Size())
+			return nil
+		}})
+	}
+	return t
+}
+
+// snapshot is the device's state, and a model folder made of it: a matrix split along its columns, in bfloat16, and a stack
+// of three, split along the rows of each.
+func (d *device) snapshot(step int, loss float64) *Snapshot {
+	s := &Snapshot{
+		Step: step, Epoch: step / 10, Metrics: map[string]float64{"loss": loss}, Data: []byte(`{"position":1}`),
+		State: []Tensor{
+			d.tensor("w", safetensors.F32, []int{4, 6}, [2][]int{{0, 0}, {4, 3}}, [2][]int{{0, 3}, {4, 3}}),
+			d.tensor("m", safetensors.F32, []int{5}, [2][]int{{0}, {3}}, [2][]int{{3}, {2}}),
+			d.tensor("stack", safetensors.F32, []int{3, 2, 4}, [2][]int{{0, 0, 0}, {3, 1, 4}}, [2][]int{{0, 1, 0}, {3, 1, 4}}),
+			d.tensor("step", safetensors.I64, nil, [2][]int{{}, {}}),
+		},
+		Model: &ModelFolder{
+			Tensors: []Tensor{{Name: "model.w", DType: safetensors.BF16, Shape: []int{4, 6}, Shards: []Shard{
+				{Start: []int{0, 0}, Size: []int{4, 3}, Part: &Part{Tensor: "w", Shard: 0}},
+				{Start: []int{0, 3}, Size: []int{4, 3}, Part: &Part{Tensor: "w", Shard: 1}},
+			}}},
+			Files: map[string][]byte{"config.json": []byte(`{}`)},
+			// Two files of weights.
+			MaxShardSize: 80,
+		},
+	}
+	for i := range 3 {
+		s.Model.Tensors = append(s.Model.Tensors, Tensor{Name: fmt.Sprintf("model.%d", i), DType: safetensors.F32, Shape: []int{2, 4}, Shards: []Shard{
+			{Start: []int{0, 0}, Size: []int{1, 4}, Part: &Part{Tensor: "stack", Shard: 0, Offset: int64(4 * i)}},
+			{Start: []int{1, 0}, Size: []int{1, 4}, Part: &Part{Tensor: "stack", Shard: 1, Offset: int64(4 * i)}},
+		}})
+	}
+	return s
+}
+
+// deviceNeeds are the bytes of the state of the device's snapshot, and the least ring for it with the model folder.
+func deviceNeeds(t require.TestingT) (whole, least int64) {
+	job, err := newSaveJob(newDevice(1).snapshot(1, 1))
+	require.NoError(t, err)
+	whole, least = job.plan.needs()
+	return whole, least
+}
+
+// hostMemories are the bounds to test: all of the state, the least, one between.
+func hostMemories(t require.TestingT) []int64 {
+	whole, least := deviceNeeds(t)
+	require.Less(t, least+stageAlign, whole)
+	return []int64{0, 1, least + stageAlign}
+}
+
+func openAsync(t require.TestingT, fsys FS, o AsyncOptions) (*Manager, *Async) {
+	m, err := Open(fsys, "/run", Options{})
+	require.NoError(t, err)
+	if o.Backoff == 0 {
+		o.Backoff = time.Nanosecond
+	}
+	return m, NewAsync(m, o)
+}
+
+// The bytes on the disk are those of the state when it was saved, though a step changes the same memory right after; and
+// they are the same as those of a save that blocks.
+func TestAsyncSavesTheStateOfItsMoment(t *testing.T) {
+	const step = 30
+	blocking := newMemFS()
+	m, err := Open(blocking, "/run", Options{})
+	require.NoError(t, err)
+	_, err = m.Save(t.Context(), newDevice(step).snapshot(step, 1))
+	require.NoError(t, err)
+	want := blocking.tree()
+	delete(want, "/run/"+LockFile)
+
+	for _, bound := range hostMemories(t) {
+		for _, writers := range []int{1, 4} {
+			label := fmt.Sprintf("host memory %d, %d writers", bound, writers)
+			disk, d := newMemFS(), newDevice(step)
+			var saved []Saved
+			m, a := openAsync(t, disk, AsyncOptions{HostMemory: bound, Writers: writers, Done: func(s Saved) { saved = append(saved, s) }})
+			require.NoError(t, a.Prepare(d.snapshot(step, 1)), label)
+			require.NoError(t, a.Save(t.Context(), d.snapshot(step, 1)), label)
+			d.run(step + 1)
+			require.NoError(t, a.Wait(t.Context()), label)
+			got := disk.tree()
+			delete(got, "/run/"+LockFile)
+			require.Equal(t, want, got, label)
+			require.Len(t, saved, 1, label)
+			require.NoError(t, m.Verify(saved[0].Entry), label)
+			require.NoError(t, a.Close(t.Context()), label)
+		}
+	}
+	w := payload("w", step, 4*6*4)
+	narrow := make([]byte, len(w)/2)
+	require.NoError(t, safetensors.F32ToBF16(narrow, w))
+	data := map[string][]byte{"model.w": narrow}
+	for i := range 3 {
+		data[fmt.Sprintf("model.%d", i)] = payload("stack", step, 3*2*4*4)[i*32 : (i+1)*32]
+	}
+	checkModel(t, want, "/run/checkpoints/"+nameOf(3, step, 1)+"/model", data)
+}
+
+// The figures of a save are those of what was there: all of the state once when it is held, what fits otherwise.
+func TestAsyncStats(t *testing.T) {
+	whole, least := deviceNeeds(t)
+	const state = 4*6*4 + 5*4 + 3*2*4*4 + 8
+	for _, bound := range hostMemories(t) {
+		var saved []Saved
+		d := newDevice(1)
+		_, a := openAsync(t, newMemFS(), AsyncOptions{HostMemory: bound, Done: func(s Saved) { saved = append(saved, s) }})
+		for step := range 3 {
+			require.NoError(t, a.Save(t.Context(), d.snapshot(step, 1)))
+		}
+		require.NoError(t, a.Wait(t.Context()))
+		require.Len(t, saved, 3)
+		for _, s := range saved {
+			require.EqualValues(t, state, s.Stats.StateBytes)
+			require.Equal(t, s.Entry.Bytes, s.Stats.WrittenBytes)
+			require.Equal(t, 1, s.Stats.Tries)
+			require.Positive(t, s.Stats.Stall)
+			require.Positive(t, s.Stats.BytesPerSecond())
+			if bound == 0 {
+				require.Equal(t, whole, s.Stats.LimitBytes)
+				require.Equal(t, whole, s.Stats.PeakBytes)
+				continue
+			}
+			require.Equal(t, max(least, bound), s.Stats.LimitBytes)
+			require.LessOrEqual(t, s.Stats.PeakBytes, s.Stats.LimitBytes)
+		}
+		// Held state is fetched once, for the model folder too; a ring fetches the parameters again.
+		require.Equal(t, map[bool]int{true: 3 * 7, false: 3 * 11}[bound == 0], d.fetched)
+	}
+}
+
+// gatedFS lets writes through only while its gate is open.
+type gatedFS struct {
+	*memFS
+	gate chan struct{} // closed: open
+	once sync.Once
+	met  chan struct{} // closed at the first write that waits
+}
+
+func newGatedFS(m *memFS) *gatedFS {
+	return &gatedFS{memFS: m, gate: make(chan struct{}), met: make(chan struct{})}
+}
+
+type gatedFile struct {
+	File
+	fs *gatedFS
+}
+
+func (g *gatedFS) Create(name string) (File, error) {
+	f, err := g.memFS.Create(name)
+	return gatedFile{f, g}, err
+}
+
+func (f gatedFile) Write(p []byte) (int, error) {
+	f.fs.once.Do(func() { close(f.fs.met) })
+	<-f.fs.gate
+	return f.File.Write(p)
+}
+
+// While the writer stands still, no more is fetched than the bound allows, and Save waits; it returns when the rest fits.
+func TestAsyncHostMemoryIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		whole, _ := deviceNeeds(t)
+		for _, bound := range hostMemories(t)[1:] {
+			g, d := newGatedFS(newMemFS()), newDevice(1)
+			m, err := Open(g.memFS, "/run", Options{})
+			require.NoError(t, err)
+			m.fs = g
+			a := NewAsync(m, AsyncOptions{HostMemory: bound})
+			returned := make(chan error, 1)
+			go func() { returned <- a.Save(t.Context(), d.snapshot(1, 1)) }()
+			synctest.Wait()
+			require.Empty(t, returned, "Save must wait for room")
+			d.mu.Lock()
+			require.Positive(t, d.bytes)
+			require.LessOrEqual(t, d.bytes, int64(len(a.memory.b)))
+			require.Less(t, d.bytes, whole)
+			d.mu.Unlock()
+			close(g.gate)
+			require.NoError(t, <-returned)
+			require.NoError(t, a.Close(t.Context()))
+		}
+	})
+}
+
+// A second Save waits for the write before it, and a cancelled one leaves both the device and that write alone.
+func TestAsyncSecondSaveWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, d := newGatedFS(newMemFS()), newDevice(1)
+		m, err := Open(g.memFS, "/run", Options{})
+		require.NoError(t, err)
+		m.fs = g
+		a := NewAsync(m, AsyncOptions{})
+		require.NoError(t, a.Save(t.Context(), d.snapshot(1, 1)))
+		before := d.fetched
+		ctx, cancel := context.WithCancel(t.Context())
+		returned := make(chan error, 1)
+		go func() { returned <- a.Save(ctx, d.snapshot(2, 1)) }()
+		synctest.Wait()
+		require.Empty(t, returned)
+		require.Equal(t, before, d.fetched, "nothing is fetched while the buffers are in use")
+		cancel()
+		require.ErrorIs(t, <-returned, context.Canceled)
+
+		go func() { returned <- a.Save(t.Context(), d.snapshot(3, 1)) }()
+		synctest.Wait()
+		require.Empty(t, returned)
+		close(g.gate)
+		require.NoError(t, <-returned)
+		require.NoError(t, a.Close(t.Context()))
+		list, err := m.List()
+		require.NoError(t, err)
+		steps := make([]int, len(list))
+		for i, e := range list {
+			steps[i] = e.Step
+			require.Equal(t, i+1, e.Sequence)
+		}
+		require.Equal(t, []int{1, 3}, steps)
+	})
+}
+
+// brokenFS fails every Create below the checkpoints.
+type brokenFS struct {
+	*memFS
+	mu    sync.Mutex
+	err   error
+	tries int
+}
+
+func (b *brokenFS) Create(name string) (File, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		b.tries++
+		return nil, pathErr("create", name, b.err)
+	}
+	return b.memFS.Create(name)
+}
+
+func (b *brokenFS) mend() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = nil
+}
+
+// A write is tried again where that may help, after 1, 2 and 4 seconds; what is given up is reported once, by whoever asks
+// first; later saves work.
+func TestAsyncFailure(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		tries int
+		took  time.Duration
+	}{
+		{syscall.EIO, 4, 7 * time.Second},
+		{syscall.ETIMEDOUT, 4, 7 * time.Second},
+		{errors.New("503 from a store"), 4, 7 * time.Second},
+		{syscall.ENOSPC, 2, time.Second},
+		{fs.ErrPermission, 1, 0},
+		{syscall.EROFS, 1, 0},
+		{ErrLocked, 1, 0},
+	} {
+		for _, ask := range []string{"err", "wait", "save", "close"} {
+			synctest.Test(t, func(t *testing.T) {
+				b, d := &brokenFS{memFS: newMemFS()}, newDevice(1)
+				m, err := Open(b.memFS, "/run", Options{})
+				require.NoError(t, err)
+				_, err = m.Save(t.Context(), d.snapshot(1, 1))
+				require.NoError(t, err)
+				m.fs, b.err = b, c.err
+				var saved []Saved
+				a := NewAsync(m, AsyncOptions{Done: func(s Saved) { saved = append(saved, s) }})
+				begin := time.Now()
+				require.NoError(t, a.Save(t.Context(), d.snapshot(2, 1)))
+				<-a.running
+				require.Equal(t, c.took, time.Since(begin))
+				require.Equal(t, c.tries, b.tries)
+				require.Len(t, saved, 1)
+				require.ErrorIs(t, saved[0].Err, c.err)
+				require.Equal(t, c.tries, saved[0].Stats.Tries)
+				var got error
+				switch ask {
+				case "err":
+					got = a.Err()
+				case "wait":
+					got = a.Wait(t.Context())
+				case "save":
+					got = a.Save(t.Context(), d.snapshot(3, 1))
+				case "close":
+					got = a.Close(t.Context())
+				}
+				require.ErrorIs(t, got, c.err)
+				require.ErrorContains(t, got, "saving step 2")
+				require.NotContains(t, got.Error(), "\n")
+				require.NoError(t, a.Err(), "reported once")
+				require.NoError(t, a.Wait(t.Context()), "reported once")
+				b.mend()
+				require.NoError(t, a.Save(t.Context(), d.snapshot(4, 1)))
+				require.NoError(t, a.Close(t.Context()))
+				list, err := m.List()
+				require.NoError(t, err)
+				require.Len(t, list, 2)
+				for _, e := range list {
+					require.NoError(t, m.Verify(e))
+				}
+			})
+		}
+	}
+}
+
+// Without room for the whole state a write is tried again as long as the caller waits, from the device; a failure after
+// that is reported.
+func TestAsyncFailureInPieces(t *testing.T) {
+	for _, bound := range hostMemories(t)[1:] {
+		inSave, after := 0, 0
+		for n := 1; ; n++ {
+			disk, d := newMemFS(), newDevice(1)
+			m, a := openAsync(t, disk, AsyncOptions{HostMemory: bound})
+			disk.arm(n, failBefore, syscall.EIO, 1)
+			err := a.Save(t.Context(), d.snapshot(1, 1))
+			require.NoError(t, err)
+			d.run(2) // the step: what is not on the host is gone
+			err = a.Wait(t.Context())
+			if !disk.fired() {
+				require.NoError(t, err)
+				break
+			}
+			if err != nil {
+				after++
+				require.ErrorIs(t, err, syscall.EIO)
+				require.NoError(t, a.Save(t.Context(), d.snapshot(2, 1)))
+				require.NoError(t, a.Wait(t.Context()))
+			} else {
+				inSave++
+			}
+			e, ok, skipped, err := m.LatestGood()
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.Empty(t, skipped)
+			r, err := m.OpenState(e)
+			require.NoError(t, err)
+			got := make([]byte, 4*6*4)
+			require.NoError(t, r.ReadRegion("w", []int{0, 0}, []int{4, 6}, got))
+			require.Equal(t, payload("w", e.Step, 4*6*4), got)
+			require.NoError(t, r.Close())
+			require.NoError(t, a.Close(t.Context()))
+		}
+		require.Positive(t, inSave)
+		require.Positive(t, after)
+	}
+}
+
+// A device that cannot be read fails the save itself; nothing is written, the state is asked for by nobody any more.
+func TestAsyncFetchFails(t *testing.T) {
+	gone := errors.New("the device is gone")
+	for _, bound := range hostMemories(t) {
+		for failing := range 4 {
+			synctest.Test(t, func(t *testing.T) {
+				disk, d := newMemFS(), newDevice(1)
+				m, a := openAsync(t, disk, AsyncOptions{HostMemory: bound})
+				s := d.snapshot(1, 1)
+				s.State[failing].Shards[0].Fetch = func([]byte) error { return gone }
+				err := a.Save(t.Context(), s)
+				require.ErrorIs(t, err, gone)
+				require.ErrorContains(t, err, s.State[failing].Name)
+				require.NoError(t, a.Wait(t.Context()), "Save has reported it")
+				list, err := m.List()
+				require.NoError(t, err)
+				require.Empty(t, list)
+				require.NoError(t, a.Save(t.Context(), d.snapshot(2, 1)))
+				require.NoError(t, a.Close(t.Context()))
+				for name := range disk.tree() {
+					require.NotContains(t, name, "tmp")
+				}
+			})
+		}
+	}
+}
+
+// A cancelled Wait abandons the write: at once, without a trace, with the checkpoint before it whole.
+func TestAsyncCancel(t *testing.T) {
+	for _, bound := range hostMemories(t) {
+		for _, when := range []string{"writing", "backing off", "copying"} {
+			synctest.Test(t, func(t *testing.T) {
+				if when == "backing off" && bound != 0 {
+					return
+				}
+				d := newDevice(1)
+				disk := newMemFS()
+				m, err := Open(disk, "/run", Options{})
+				require.NoError(t, err)
+				_, err = m.Save(t.Context(), d.snapshot(1, 1))
+				require.NoError(t, err)
+				before := disk.tree()
+				g := newGatedFS(disk)
+				m.fs = g
+				if when == "backing off" {
+					m.fs = &brokenFS{memFS: disk, err: syscall.EIO}
+				}
+				a := NewAsync(m, AsyncOptions{HostMemory: bound})
+				ctx, cancel := context.WithCancel(t.Context())
+				if when == "copying" {
+					s := d.snapshot(2, 1)
+					s.State[3].Shards[0].Fetch = func([]byte) error { cancel(); return nil }
+					close(g.gate)
+					err = a.Save(ctx, s)
+				} else {
+					saved := make(chan error, 1)
+					go func() { saved <- a.Save(ctx, d.snapshot(2, 1)) }()
+					synctest.Wait()
+					cancel()
+					if when == "writing" {
+						time.AfterFunc(time.Second, func() { close(g.gate) })
+					}
+					if err = <-saved; bound == 0 {
+						require.NoError(t, err)
+						err = a.Wait(ctx)
+					}
+				}
+				if when != "copying" || err != nil {
+					require.ErrorIs(t, err, context.Canceled)
+					require.NotContains(t, err.Error(), "\n")
+				}
+				// The last slice may have been copied before the context was seen to be cancelled.
+				require.ErrorIs(t, errors.Join(err, a.Wait(ctx)), context.Canceled)
+				require.NoError(t, a.Close(t.Context()))
+				require.Equal(t, before, disk.tree())
+			})
+		}
+	}
+}
+
+// Every operation is once the place of a crash, as in TestCrashAtEveryOperation, on the way through the copy, files written
+// side by side, and attempts that all meet a dead machine.
+func TestAsyncCrashAtEveryOperation(t *testing.T) {
+	base, foreign := crashBase(t)
+	asyncNew := func(m *memFS) error {
+		mgr, err := Open(m, "/run", Options{Keep: 1, KeepBy: "loss"})
+		if err != nil {
+			return err
+		}
+		a := NewAsync(mgr, AsyncOptions{Backoff: time.Nanosecond})
+		err = a.Save(t.Context(), snapshotOf(newStep, 1))
+		return errors.Join(err, a.Close(t.Context()), mgr.Close())
+	}
+	runs := 0
+	for n := 1; ; n++ {
+		for seed := range int64(3) {
+			m := base.clone()
+			m.arm(n, crash, nil, seed)
+			err := asyncNew(m)
+			if !m.fired() {
+				require.NoError(t, err)
+				require.Greater(t, runs, 100)
+				t.Logf("%d crashes", runs)
+				return
+			}
+			runs++
+			checkAfter(t, m.reboot(seed), foreign, err, fmt.Sprintf("crash at operation %d, draw %d", n, seed))
+		}
+	}
+}
+
+// Every operation once returns an error, and a second attempt saves.
+func TestAsyncErrorAtEveryOperation(t *testing.T) {
+	base, foreign := crashBase(t)
+	for _, f := range []fault{failBefore, failAfter} {
+		for _, inject := range []error{syscall.EIO, syscall.ENOSPC} {
+			for n := 1; ; n++ {
+				m := base.clone()
+				mgr, err := Open(m, "/run", Options{Keep: 1, KeepBy: "loss"})
+				require.NoError(t, err)
+				var saved []Saved
+				a := NewAsync(mgr, AsyncOptions{Backoff: time.Nanosecond, Done: func(s Saved) { saved = append(saved, s) }})
+				m.arm(n, f, inject, int64(n))
+				require.NoError(t, a.Save(t.Context(), snapshotOf(newStep, 1)))
+				label := fmt.Sprintf("%v (%d) at operation %d", inject, f, n)
+				require.NoError(t, a.Wait(t.Context()), label)
+				fired := m.fired()
+				require.Len(t, saved, 1, label)
+				require.NoError(t, a.Close(t.Context()), label)
+				require.NoError(t, mgr.Close())
+				checkAfter(t, m, foreign, saved[0].Err, label)
+				if !fired {
+					break
+				}
+			}
+		}
+	}
+}
+
+// What a Part says must lie in the state.
+func TestPartsAreChecked(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(s *Snapshot)
+		want string
+	}{
+		"unknown":    {func(s *Snapshot) { s.Model.Tensors[0].Shards[0].Part.Tensor = "v" }, `"v", which the state does not have`},
+		"shard":      {func(s *Snapshot) { s.Model.Tensors[0].Shards[0].Part.Shard = 2 }, "slice 2"},
+		"offset":     {func(s *Snapshot) { s.Model.Tensors[1].Shards[0].Part.Offset = 9 }, "begins at 9"},
+		"negative":   {func(s *Snapshot) { s.Model.Tensors[1].Shards[0].Part.Offset = -1 }, "begins at -1"},
+		"dtype":      {func(s *Snapshot) { s.Model.Tensors[0].DType = safetensors.I32 }, "cannot be made"},
+		"mixed":      {func(s *Snapshot) { s.Model.Tensors[0].Shards[0].Part = nil }, "all alike"},
+		"both":       {func(s *Snapshot) { s.Model.Tensors[0].Shards[0].Fetch = func([]byte) error { return nil } }, "all alike"},
+		"in a state": {func(s *Snapshot) { s.State[0].Shards[0].Part, s.State[0].Shards[0].Fetch = &Part{}, nil }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, a := openAsync(t, newMemFS(), AsyncOptions{})
+			s := newDevice(1).snapshot(1, 1)
+			c.edit(s)
+			err := a.Save(t.Context(), s)
+			require.ErrorIs(t, err, ErrSnapshot)
+			require.ErrorContains(t, err, c.want)
+			require.NoError(t, a.Close(t.Context()))
+		})
+	}
+}
+
+// Blocks go once over every element, in order, and are as large as allowed.
+func TestBlocks(t *testing.T) {
+	for _, shape := range [][]int{nil, {1}, {7}, {0}, {3, 0}, {4, 6}, {2, 3, 5}, {1, 1, 9}, {3, 1, 2, 2}} {
+		for limit := 1; limit < 40; limit += 3 {
+			next := int64(0)
+			for start, size := range blocks(shape, limit) {
+				n, err := region.Volume(size)
+				require.NoError(t, err)
+				require.LessOrEqual(t, n, int64(limit))
+				runs := region.NewRuns(make([]int, len(shape)), shape, start, size, start, size, 1)
+				src, _, count, ok := runs.Next()
+				require.True(t, ok)
+				require.Equal(t, []int64{next, n}, []int64{src, count}, "%v by %d: %v %v", shape, limit, start, size)
+				next += n
+			}
+			n, _ := region.Volume(shape)
+			require.Equal(t, n, next, "%v by %d", shape, limit)
+		}
+	}
+}
