@@ -26,5 +26,6 @@ bench: ## the row of BENCHMARKS.md, printed
 crash-long: ## kill a run 1000 times, at every kind of operation on its storage and at random instants
 	WEFT_CRASH_KILLS=$${WEFT_CRASH_KILLS:-1000} go test ./cmd/weft/e2e -run 'TestCrash' -v -timeout 60m
 
-plan-goldens: ## plan the released sizes at full depth and default effort (an hour), and write the section of BENCHMARKS.md
+plan-goldens: ## plan the released sizes at full depth and default effort, and settings of one side by side (an hour), and write the sections of BENCHMARKS.md
 	go run ./bench/plans
+	go run ./bench/plans --compare

@@ -1,6 +1,6 @@
 // Command plans plans the training step of released sizes with `weft plan` at the default effort, one after the other, and
-// writes the figures as a section of BENCHMARKS.md. Every number comes out of `weft plan --json`. It takes an hour or so on
-// two cores.
+// writes the figures as a section of BENCHMARKS.md; with --compare it puts settings of one size side by side, in a section
+// of its own. Every number comes out of `weft plan --json`. It takes an hour or so on two cores.
 package main
 
 import (
@@ -31,10 +31,12 @@ var steps = []step{
 }
 
 type options struct {
-	Out    string   `default:"BENCHMARKS.md" help:"File whose section is written; created when it is not there."`
-	Effort string   `default:"default" help:"As in weft plan."`
-	Only   []string `placeholder:"MODEL@TOPOLOGY" help:"Plan only these, such as gemma-4-E2B@v6e:4x4."`
-	Plugin string   `placeholder:"PATH" help:"As in weft plan."`
+	Out     string   `default:"BENCHMARKS.md" help:"File whose section is written; created when it is not there."`
+	Effort  string   `default:"default" help:"As in weft plan."`
+	Only    []string `placeholder:"MODEL@TOPOLOGY" help:"Plan only these, such as gemma-4-E2B@v6e:4x4."`
+	Compare bool     `help:"Write the section that compares settings instead."`
+	Weft    string   `placeholder:"PATH" help:"Run this weft instead of building it."`
+	Plugin  string   `placeholder:"PATH" help:"As in weft plan."`
 }
 
 func main() {
@@ -54,18 +56,23 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("make a working folder: %w", err)
 	}
 	defer os.RemoveAll(work)
-	weft := filepath.Join(work, "weft")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", weft, "weft/cmd/weft")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build weft: %w: %s; run this in the repository", err, out)
+	if o.Weft == "" {
+		o.Weft = filepath.Join(work, "weft")
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", o.Weft, "weft/cmd/weft")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("build weft: %w: %s; run this in the repository", err, out)
+		}
+	}
+	if o.Compare {
+		return compare(ctx, o)
 	}
 	var plans []*figures
 	for _, s := range steps {
 		if !o.wants(s) {
 			continue
 		}
-		p, err := planOf(ctx, weft, o, s)
+		p, err := planOf(ctx, o, s)
 		if err != nil {
 			return err
 		}
@@ -74,7 +81,7 @@ func run(ctx context.Context, o options) error {
 	if len(plans) == 0 {
 		return fmt.Errorf("--only %s: nothing is planned under that name", strings.Join(o.Only, ","))
 	}
-	return writeSection(o.Out, section(plans, o.Effort, revision()))
+	return writeSection(o.Out, released, section(plans, o.Effort, revision()))
 }
 
 func (o options) wants(s step) bool {
@@ -90,22 +97,27 @@ func (o options) wants(s step) bool {
 }
 
 // planOf runs weft plan.
-func planOf(ctx context.Context, weft string, o options, s step) (*figures, error) {
-	args := []string{"plan", "--model-id", s.model, "--topology", s.topology, "--effort", o.Effort, "--json"}
+func planOf(ctx context.Context, o options, s step) (*figures, error) {
+	p := &figures{name: s.model}
+	return p, o.plan(ctx, s, o.Effort, nil, p)
+}
+
+// plan runs weft plan and reads its JSON into result.
+func (o options) plan(ctx context.Context, s step, effort string, more []string, result any) error {
+	args := append([]string{"plan", "--model-id", s.model, "--topology", s.topology, "--effort", effort, "--json"}, more...)
 	if o.Plugin != "" {
 		args = append(args, "--plugin", o.Plugin)
 	}
-	cmd := exec.CommandContext(ctx, weft, args...)
+	cmd := exec.CommandContext(ctx, o.Weft, args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("weft %s: %w", strings.Join(args, " "), err)
+		return fmt.Errorf("weft %s: %w", strings.Join(args, " "), err)
 	}
-	p := &figures{name: s.model}
-	if err := json.Unmarshal(out.Bytes(), p); err != nil {
-		return nil, fmt.Errorf("weft %s: its output: %w", strings.Join(args, " "), err)
+	if err := json.Unmarshal(out.Bytes(), result); err != nil {
+		return fmt.Errorf("weft %s: its output: %w", strings.Join(args, " "), err)
 	}
-	return p, nil
+	return nil
 }
 
 // revision is that of the repository.

@@ -13,6 +13,7 @@ type figures struct {
 	name     string
 	Topology string  `json:"topology"`
 	Chip     string  `json:"chip"`
+	Setting  string  `json:"setting"`
 	Devices  int     `json:"devices"`
 	Mesh     string  `json:"mesh"`
 	Fits     bool    `json:"fits"`
@@ -65,10 +66,13 @@ type figures struct {
 	} `json:"tried"`
 }
 
-// The marks between which the section lies.
-const (
-	beginMark = "<!-- plans: begin; written by make plan-goldens -->"
-	endMark   = "<!-- plans: end -->"
+// marks are the lines between which a section lies.
+type marks struct{ begin, end string }
+
+// The sections.
+var (
+	released = marks{"<!-- plans: begin; written by make plan-goldens -->", "<!-- plans: end -->"}
+	compared = marks{"<!-- plans compared: begin; written by make plan-goldens -->", "<!-- plans compared: end -->"}
 )
 
 func gib(n int64) string { return fmt.Sprintf("%.2f", float64(n)/(1<<30)) }
@@ -76,7 +80,7 @@ func gib(n int64) string { return fmt.Sprintf("%.2f", float64(n)/(1<<30)) }
 // section is the Markdown.
 func section(plans []*figures, effort, revision string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n## Plans for TPU slices\n\n", beginMark)
+	fmt.Fprintf(&b, "%s\n## Plans for TPU slices\n\n", released.begin)
 	fmt.Fprintf(&b, "`weft plan`, batch 4 × 512 tokens a device, full remat, scanned layers, bfloat16 compute, float32 master weights and moments; compiled by libtpu at effort %s "+
 		"with no chip present, weft at %s. Nothing here was measured on a TPU: [docs/plan.md](docs/plan.md) says what the figures mean.\n\n", effort, revision)
 	b.WriteString("| model | slice | trained, M | compiled in, s | fits | peak of a device, GiB | limit | state | gathered | gradients | activations | other |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
@@ -99,7 +103,7 @@ func section(plans []*figures, effort, revision string) string {
 	for _, p := range plans {
 		writeTried(&b, p)
 	}
-	b.WriteString(endMark + "\n")
+	b.WriteString(released.end + "\n")
 	return b.String()
 }
 
@@ -132,12 +136,12 @@ func writeTried(b *strings.Builder, p *figures) {
 }
 
 // writeSection replaces the section of a file, or adds it at its end.
-func writeSection(path, text string) error {
+func writeSection(path string, m marks, text string) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--out: %w", err)
 	}
-	content, err := replaceSection(string(old), text)
+	content, err := replaceSection(string(old), m, text)
 	if err != nil {
 		return fmt.Errorf("--out %s: %w", path, err)
 	}
@@ -147,17 +151,17 @@ func writeSection(path, text string) error {
 	return nil
 }
 
-func replaceSection(old, text string) (string, error) {
-	before, rest, found := strings.Cut(old, beginMark)
+func replaceSection(old string, m marks, text string) (string, error) {
+	before, rest, found := strings.Cut(old, m.begin)
 	if !found {
 		if old != "" {
 			old = strings.TrimRight(old, "\n") + "\n\n"
 		}
 		return old + text, nil
 	}
-	_, after, closed := strings.Cut(rest, endMark+"\n")
+	_, after, closed := strings.Cut(rest, m.end+"\n")
 	if !closed {
-		return "", fmt.Errorf("it has %q without %q: put that line back where the section ends", beginMark, endMark)
+		return "", fmt.Errorf("it has %q without %q: put that line back where the section ends", m.begin, m.end)
 	}
 	return before + text + after, nil
 }

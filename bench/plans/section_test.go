@@ -40,16 +40,29 @@ func TestSection(t *testing.T) {
 // Only the section is replaced; without one it is added.
 func TestWriteSection(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "BENCHMARKS.md")
-	one, two := beginMark+"\none\n"+endMark+"\n", beginMark+"\ntwo\n"+endMark+"\n"
-	require.NoError(t, writeSection(path, one))
+	one, two := released.begin+"\none\n"+released.end+"\n", released.begin+"\ntwo\n"+released.end+"\n"
+	require.NoError(t, writeSection(path, released, one))
 	require.NoError(t, os.WriteFile(path, []byte("before\n\n"+one+"after\n"), 0o644))
-	require.NoError(t, writeSection(path, two))
+	require.NoError(t, writeSection(path, released, two))
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "before\n\n"+two+"after\n", string(raw))
-	got, err := replaceSection("# Title\n", one)
+	got, err := replaceSection("# Title\n", released, one)
 	require.NoError(t, err)
 	require.Equal(t, "# Title\n\n"+one, got)
-	_, err = replaceSection(beginMark+"\n", one)
+	_, err = replaceSection(released.begin+"\n", released, one)
 	require.ErrorContains(t, err, "put that line back")
+}
+
+// The section that compares has a column for each setting, and leaves the other section alone.
+func TestComparedSection(t *testing.T) {
+	plans := sample()
+	plans[1].Setting = "batch=8"
+	text := comparedSection([]comparison{{effort: "O0", plans: plans}}, "abc")
+	require.Contains(t, text, "at effort O0:\n\n| | as given | batch=8 |\n|---|---|---|\n| fits | yes | no |\n| peak of a device, GiB | 3.00 | 0.00 |\n")
+	require.Contains(t, text, "| executed ÷ useful FLOPs | 1.333 | – |")
+	require.Contains(t, text, "| of it asynchronous | 25% | – |")
+	got, err := replaceSection(released.begin+"\n"+released.end+"\n", compared, text)
+	require.NoError(t, err)
+	require.Equal(t, released.begin+"\n"+released.end+"\n\n"+text, got)
 }
