@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -269,6 +270,9 @@ func detectEncoder(src source, number int, line []byte, tok *tokenizer.Tokenizer
 
 // finish adds up the chunks; the error of the earliest line wins.
 func (d *Dataset) finish(src source, o Options, enc *encoder, readErr error) error {
+	if transfer := (*transferError)(nil); errors.As(readErr, &transfer) {
+		return readErr // what the lines seemed to say is not in the file
+	}
 	for _, c := range d.chunks {
 		if c.err != nil {
 			return c.err

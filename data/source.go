@@ -132,10 +132,10 @@ func (s source) lines(visit func(number int, line []byte) error) error {
 		if errors.Is(err, errLongLine) {
 			return s.lineError(number, err)
 		}
-		if err != nil && s.distant && !damagedFile(err) {
-			return fmt.Errorf("%s:%d: %w", s.name, number, err)
-		}
 		if err != nil && !errors.Is(err, io.EOF) {
+			if terr := s.transferFault(number, file, err); terr != nil {
+				return terr
+			}
 			return fmt.Errorf("%s:%d: %w; the file is cut off or damaged: fetch it again", s.name, number, err)
 		}
 		if number == 1 {
@@ -143,6 +143,9 @@ func (s source) lines(visit func(number int, line []byte) error) error {
 		}
 		if line := bytes.TrimSpace(line); len(line) > 0 {
 			if err := visit(number, line); err != nil {
+				if terr := s.transferFault(number, file, nil); terr != nil {
+					return terr
+				}
 				if errors.Is(err, errStop) {
 					return nil
 				}
@@ -153,6 +156,25 @@ func (s source) lines(visit func(number int, line []byte) error) error {
 			return nil
 		}
 	}
+}
+
+// transferError is an error of reading a distant file, not of its content.
+type transferError struct{ error }
+
+func (e *transferError) Unwrap() error { return e.error }
+
+// transferFault tells whether reading of a distant file that ends early, by err or by its content, is the transfer's fault: what is
+// left is read, at whose end the store compares its checksum.
+func (s source) transferFault(number int, rest io.Reader, err error) error {
+	if !s.distant {
+		return nil
+	}
+	if err == nil || damagedFile(err) {
+		if _, err = io.Copy(io.Discard, rest); err == nil {
+			return nil
+		}
+	}
+	return &transferError{fmt.Errorf("%s:%d: %w", s.name, number, err)}
 }
 
 // damagedFile tells an error of the file's content, or its end, from one of reading it.

@@ -101,6 +101,17 @@ func TestOpenStoreFails(t *testing.T) {
 		require.NotContains(t, err.Error(), "damaged")
 		require.NotContains(t, err.Error(), "\n")
 	}
+	// A line that cannot be read is the transfer's fault when the store says so at the end.
+	for _, content := range []string{"{\n" + dollyLine, dollyLine + "\n{\n" + strings.Repeat(dollyLine+"\n", 3*chunkRows), "\x1f\x8b\x08\x00nonsense"} {
+		store := &memoryStore{files: map[string][]byte{"gs://b/d.jsonl": []byte(content)}, fail: gone}
+		_, err := OpenStore(store, "gs://b/d.jsonl", tok, Options{})
+		require.ErrorIs(t, err, gone)
+		require.Equal(t, len(content), store.sent)
+		store.fail = nil
+		_, err = OpenStore(store, "gs://b/d.jsonl", tok, Options{})
+		require.Error(t, err)
+		require.NotErrorIs(t, err, gone)
+	}
 	store := &memoryStore{files: map[string][]byte{"gs://b/d.jsonl.gz": {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0, 1, 2}}}
 	_, err := OpenStore(store, "gs://b/d.jsonl.gz", tok, Options{})
 	require.ErrorContains(t, err, "the file is cut off or damaged")

@@ -17,7 +17,7 @@ type Tensor struct {
 	Shape []int
 	// DType is the source's, or that of the model's configuration when there is no source.
 	DType safetensors.DType
-	// Param is the parameter that holds the values; nil for an untouched tensor, whose bytes Source.Bytes gives.
+	// Param is the parameter that holds the values; nil for an untouched tensor, which the source's Set reads.
 	Param *engine.Param
 	// Index is the position in the parameter's stack; 0 for a parameter that is no stack.
 	Index int
@@ -59,6 +59,3 @@ func Export(model arch.Model, s *Source, dtype safetensors.DType) []Tensor {
 	}
 	return out
 }
-
-// Bytes returns the bytes of an untouched tensor: a slice of the mapped file, valid until Close.
-func (s *Source) Bytes(t Tensor) []byte { return s.set.Bytes(t.Name) }

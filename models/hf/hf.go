@@ -6,6 +6,7 @@
 package hf
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"weft/checkpoint/safetensors"
+	"weft/checkpoint/storage"
 	"weft/engine"
 	"weft/engine/sharding"
 	"weft/models/arch"
@@ -29,10 +31,10 @@ type Source struct {
 // textPrefix begins the names in Param.Sources.
 const textPrefix = "model."
 
-// Load opens the weights in dir and checks them against the model: a missing, unexpected or misshaped tensor, or one of
-// an unknown dtype, is an error that names it. Close the source when done.
+// Load opens the weights in dir, a local folder or one on Cloud Storage (gs://), and checks them against the model: a missing,
+// unexpected or misshaped tensor, or one of an unknown dtype, is an error that names it. Close the source when done.
 func Load(dir string, model arch.Model) (*Source, error) {
-	set, err := safetensors.OpenDir(dir)
+	set, err := storage.OpenWeights(context.Background(), dir)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +46,7 @@ func Load(dir string, model arch.Model) (*Source, error) {
 	return s, nil
 }
 
-// Close unmaps the files.
+// Close unmaps or closes the files.
 func (s *Source) Close() error { return s.set.Close() }
 
 // Set returns the open files.

@@ -2,10 +2,13 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"strings"
 
+	"weft/checkpoint/storage"
 	"weft/data"
 	"weft/data/tokenizer"
 	"weft/engine"
@@ -26,7 +29,7 @@ func openDataset(c *Config, tok *tokenizer.Tokenizer, info arch.Info) (*data.Dat
 	if c.Demo {
 		ds, err = openDemoDataset(tok, o)
 	} else {
-		ds, err = data.Open(c.Dataset, tok, o)
+		ds, err = openRecords(c.Dataset, tok, o)
 	}
 	switch {
 	case err != nil && tok == nil && strings.Contains(err.Error(), "need a tokenizer"):
@@ -35,6 +38,31 @@ func openDataset(c *Config, tok *tokenizer.Tokenizer, info arch.Info) (*data.Dat
 		return nil, fmt.Errorf("%w: the tokenizer has %d tokens, the model %d; give the tokenizer that belongs to the model", err, tok.VocabSize(), info.VocabSize)
 	}
 	return ds, err
+}
+
+// openRecords reads the records of a path or a gs:// URL. Bytes that changed on their way are known at the end only: then they
+// are transferred once more.
+func openRecords(url string, tok *tokenizer.Tokenizer, o data.Options) (ds *data.Dataset, err error) {
+	if err := storage.Check(url); err != nil {
+		return nil, fmt.Errorf("dataset: %w", err)
+	}
+	if !storage.IsRemote(url) {
+		return data.Open(url, tok, o)
+	}
+	for range 2 {
+		if ds, err = data.OpenStore(remoteFiles{}, url, tok, o); !errors.Is(err, storage.ErrChecksum) {
+			break
+		}
+	}
+	return ds, err
+}
+
+// remoteFiles is the data.Store of Cloud Storage.
+type remoteFiles struct{}
+
+// Open implements data.Store.
+func (remoteFiles) Open(url string) (io.ReadCloser, error) {
+	return storage.Stream(context.Background(), url)
 }
 
 func (c *Config) dataOptions(vocab int) data.Options {

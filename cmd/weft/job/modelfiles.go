@@ -1,16 +1,19 @@
 package job
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
+	"weft/checkpoint/storage"
 	"weft/data/tokenizer"
 	"weft/models"
 	"weft/models/arch"
@@ -31,7 +34,7 @@ var companions = []string{
 
 // modelFiles is what a model's folder holds beside its weights.
 type modelFiles struct {
-	// dir is the folder, "" when there is none (--demo, or a lone config.json).
+	// dir is the folder or its URL, "" when there is none (--demo, or a lone config.json).
 	dir string
 	// name is what the header calls the model.
 	name   string
@@ -48,21 +51,32 @@ var hubName = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$`)
 // preset.
 func readModelFiles(modelID string, configOnly bool) (*modelFiles, error) {
 	m := &modelFiles{dir: modelID, name: modelID, files: map[string][]byte{}}
-	info, err := os.Stat(modelID)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = m.openPreset(modelID, configOnly)
-	} else if err == nil {
-		err = m.readConfig(modelID, info.IsDir(), configOnly)
-	} else {
-		err = fmt.Errorf("--model-id: %w", err)
-	}
-	if err != nil {
+	if err := m.find(modelID, configOnly); err != nil {
 		return nil, err
 	}
+	var err error
 	if m.arch, err = models.Open(m.config); err != nil {
 		return nil, fmt.Errorf("--model-id %s: %w", modelID, err)
 	}
 	return m, m.readCompanions()
+}
+
+// find reads config.json from where modelID points to.
+func (m *modelFiles) find(modelID string, configOnly bool) error {
+	if err := storage.Check(modelID); err != nil {
+		return fmt.Errorf("--model-id: %w", err)
+	}
+	if storage.IsRemote(modelID) {
+		return m.readConfig(modelID, !strings.HasSuffix(modelID, ".json"), configOnly)
+	}
+	info, err := os.Stat(modelID)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return m.openPreset(modelID, configOnly)
+	case err != nil:
+		return fmt.Errorf("--model-id: %w", err)
+	}
+	return m.readConfig(modelID, info.IsDir(), configOnly)
 }
 
 // openPreset takes a configuration out of the binary, for a name that is no file.
@@ -76,7 +90,7 @@ func (m *modelFiles) openPreset(name string, configOnly bool) error {
 		return fmt.Errorf("--model-id %s: there is no such folder or config.json, and no preset of that name: the presets are %s", name, strings.Join(gemma.Presets(), ", "))
 	case hubName.MatchString(name):
 		local := name[strings.LastIndexByte(name, '/')+1:]
-		return fmt.Errorf("--model-id %s: there is no such folder here, and weft reads local folders only: download it with `hf download %[1]s --local-dir %s` and give --model-id %[2]s", name, local)
+		return fmt.Errorf("--model-id %s: there is no such folder here, and weft takes local folders and gs://: download it with `hf download %[1]s --local-dir %s` and give --model-id %[2]s", name, local)
 	case known:
 		return fmt.Errorf("--model-id %s: there is no such folder: give the folder of a model, or add --random-init to train one of that size from random weights", name)
 	}
@@ -87,13 +101,13 @@ func (m *modelFiles) openPreset(name string, configOnly bool) error {
 func (m *modelFiles) readConfig(path string, isDir, configOnly bool) (err error) {
 	switch {
 	case isDir:
-		path = filepath.Join(path, configName)
+		path = storage.Join(path, configName)
 	case !configOnly:
 		return fmt.Errorf("--model-id %s is a file: give the model's folder, or add --random-init to train from a config.json alone", path)
 	default:
 		m.dir = ""
 	}
-	m.config, err = os.ReadFile(path)
+	m.config, err = storage.ReadFile(context.Background(), path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("--model-id %s: the folder has no config.json: give the folder of a model as Hugging Face saves it", m.name)
@@ -108,14 +122,22 @@ func (m *modelFiles) readCompanions() error {
 	if m.dir == "" {
 		return nil
 	}
-	for _, name := range companions[1:] {
-		raw, err := os.ReadFile(filepath.Join(m.dir, name))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return fmt.Errorf("--model-id: %w", err)
-		default:
-			m.files[name] = raw
+	found := make([][]byte, len(companions))
+	var g errgroup.Group
+	for i, name := range companions[1:] {
+		g.Go(func() (err error) {
+			if found[i+1], err = storage.ReadFile(context.Background(), storage.Join(m.dir, name)); errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("--model-id: %w", err)
+	}
+	for i, raw := range found {
+		if raw != nil {
+			m.files[companions[i]] = raw
 		}
 	}
 	return nil
@@ -123,18 +145,50 @@ func (m *modelFiles) readCompanions() error {
 
 // loadTokenizer reads --tokenizer, or the model's own, and makes it part of what is exported. Nil: there is none.
 func (m *modelFiles) loadTokenizer(c *Config) (*tokenizer.Tokenizer, error) {
-	path := c.Tokenizer
-	if path == "" {
-		if m.files[tokenizerName] == nil {
-			return nil, nil
-		}
-		path = filepath.Join(m.dir, tokenizerName)
+	if c.Tokenizer == "" && m.files[tokenizerName] == nil {
+		return nil, nil
 	}
-	tok, err := tokenizer.Load(path)
+	tok, err := m.readTokenizer(c.Tokenizer)
 	if err != nil {
 		return nil, err
 	}
 	m.files[tokenizerName] = tok.Bytes()
+	return tok, nil
+}
+
+// readTokenizer reads the file that --tokenizer names, or the model's own, which is read already.
+func (m *modelFiles) readTokenizer(url string) (*tokenizer.Tokenizer, error) {
+	if url != "" {
+		return LoadTokenizer(url)
+	}
+	tok, err := tokenizer.LoadBytes(m.files[tokenizerName])
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer %s: %w", storage.Join(m.dir, tokenizerName), err)
+	}
+	return tok, nil
+}
+
+// LoadTokenizer reads the tokenizer.json, or that of the folder, which --tokenizer names: a path or a gs:// URL.
+func LoadTokenizer(url string) (*tokenizer.Tokenizer, error) {
+	if err := storage.Check(url); err != nil {
+		return nil, fmt.Errorf("--tokenizer: %w", err)
+	}
+	if !storage.IsRemote(url) {
+		return tokenizer.Load(url)
+	}
+	ctx, file := context.Background(), url
+	raw, err := storage.ReadFile(ctx, file)
+	if errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(url, ".json") && !strings.HasSuffix(url, ".json.gz") {
+		file = storage.Join(url, tokenizerName)
+		raw, err = storage.ReadFile(ctx, file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--tokenizer: %w; give a Hugging Face tokenizer.json (or .json.gz)", err)
+	}
+	tok, err := tokenizer.LoadBytes(raw)
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer %s: %w", file, err)
+	}
 	return tok, nil
 }
 
