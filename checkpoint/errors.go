@@ -51,7 +51,7 @@ func explain(root string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrNoSpace):
+	case errors.Is(err, ErrNoSpace), advised(err):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: %w; earlier checkpoints are untouched: free space under %s or give --storage-path on a larger disk", ErrNoSpace, err, root)
@@ -59,6 +59,12 @@ func explain(root string, err error) error {
 		return fmt.Errorf("%w; weft needs to write under %s: change its permissions or give another --storage-path", err, root)
 	}
 	return err
+}
+
+// advised tells that the storage has said already what the user can do.
+func advised(err error) bool {
+	var a interface{ Advice() string }
+	return errors.As(err, &a) && a.Advice() != ""
 }
 
 // formatBytes writes a size for people, in powers of 1000.

@@ -10,7 +10,9 @@ import (
 )
 
 // WriteModelFolder writes a Hugging Face folder at dir, which must not exist or
-// be empty (ErrNotEmpty): it appears there whole, by one rename, or not at all.
+// be empty (ErrNotEmpty): it appears there whole, by one rename, or not at all. On
+// an object store the files appear one by one, config.json last, and a list of
+// what is to come lies beside them until all are whole.
 func WriteModelFolder(ctx context.Context, fsys FS, dir string, model *ModelFolder) error {
 	return WriteCheckedFolder(ctx, fsys, dir, model, func(string) error { return nil })
 }
@@ -20,7 +22,7 @@ func WriteModelFolder(ctx context.Context, fsys FS, dir string, model *ModelFold
 // takes the folder away again.
 func WriteCheckedFolder(ctx context.Context, fsys FS, dir string, model *ModelFolder, check func(tmp string) error) error {
 	if err := exportModel(ctx, fsys, path.Clean(dir), model, check); err != nil {
-		return fmt.Errorf("writing model folder %s: %w", dir, explainExport(path.Dir(path.Clean(dir)), err))
+		return fmt.Errorf("writing model folder %s: %w", where(fsys, dir), explainExport(path.Dir(path.Clean(dir)), err))
 	}
 	return nil
 }
@@ -28,6 +30,8 @@ func WriteCheckedFolder(ctx context.Context, fsys FS, dir string, model *ModelFo
 // explainExport is explain for a folder that the user chose for this one.
 func explainExport(parent string, err error) error {
 	switch {
+	case advised(err):
+		return err
 	case errors.Is(err, ErrNoSpace):
 		return fmt.Errorf("%w under %s: nothing is left of the folder; free space there or give a folder on a larger disk", ErrNoSpace, parent)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -45,6 +49,9 @@ func exportModel(ctx context.Context, fsys FS, dir string, model *ModelFolder, c
 	plan, err := planModel(model, "", nil)
 	if err != nil {
 		return err
+	}
+	if store, ok := fsys.(ObjectStore); ok {
+		return exportObjects(ctx, store, dir, plan, check)
 	}
 	parent, base := path.Dir(dir), path.Base(dir)
 	there, err := fsys.List(dir)

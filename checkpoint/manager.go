@@ -80,7 +80,8 @@ func (e Entry) ModelPath() string { return path.Join(e.Dir, ModelDir) }
 // a time; reading methods may be called concurrently with them.
 type Manager struct {
 	fs        FS
-	root, dir string // storage path, folder of the checkpoints
+	store     ObjectStore // fs, when it is one
+	root, dir string      // storage path, folder of the checkpoints
 	opts      Options
 	lock      io.Closer
 	mu        sync.Mutex // Save, Prune, Close
@@ -96,11 +97,12 @@ func Open(fsys FS, root string, opts Options) (*Manager, error) {
 		return nil, fmt.Errorf("opening checkpoints: %w", err)
 	}
 	m := &Manager{fs: fsys, root: root, dir: path.Join(root, Folder), opts: opts}
+	m.store, _ = fsys.(ObjectStore)
 	if opts.ReadOnly {
 		return m, nil
 	}
 	if err := m.take(); err != nil {
-		return nil, fmt.Errorf("opening storage path %s: %w", root, explain(root, err))
+		return nil, fmt.Errorf("opening storage path %s: %w", where(fsys, root), explain(root, err))
 	}
 	return m, nil
 }
@@ -109,13 +111,11 @@ func (m *Manager) take() error {
 	if err := m.fs.MkdirAll(m.dir); err != nil {
 		return err
 	}
-	host, _ := os.Hostname()
-	// The time is for people who meet the lock; nothing is decided by it.
-	owner, err := json.Marshal(Owner{PID: os.Getpid(), Host: host, Started: time.Now().UTC().Format(time.RFC3339)})
+	owner, err := newOwner()
 	if err != nil {
 		return err
 	}
-	if m.lock, err = m.fs.Lock(path.Join(m.root, LockFile), append(owner, '\n')); err != nil {
+	if m.lock, err = m.fs.Lock(path.Join(m.root, LockFile), owner); err != nil {
 		return err
 	}
 	m.recovered, err = m.clean()
@@ -128,6 +128,14 @@ func (m *Manager) take() error {
 		_ = m.lock.Close()
 	}
 	return err
+}
+
+// newOwner is the content of a lock of this process.
+func newOwner() ([]byte, error) {
+	host, _ := os.Hostname()
+	// The time is for people who meet the lock; nothing is decided by it.
+	b, err := json.Marshal(Owner{PID: os.Getpid(), Host: host, Started: time.Now().UTC().Format(time.RFC3339)})
+	return append(b, '\n'), err
 }
 
 // Recovered lists the temporary folders of dead runs that Open removed.
@@ -176,7 +184,7 @@ func parseName(name string) (e Entry, ok bool) {
 // last. One whose manifest is unusable is listed with Err set, after all of
 // earlier steps; folders without a manifest are not weft's and are left out.
 func (m *Manager) List() ([]Entry, error) {
-	found, err := m.fs.List(m.dir)
+	found, err := m.found()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

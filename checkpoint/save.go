@@ -127,6 +127,9 @@ func (m *Manager) nextEntry(s *Snapshot) (Entry, error) {
 	}
 	for _, e := range committed {
 		next.Sequence = max(next.Sequence, e.Sequence+1)
+		if e.Epoch == s.Epoch && e.Step == s.Step {
+			next.Revision = max(next.Revision, e.Revision+1)
+		}
 	}
 	next.Name = nameOf(s.Epoch, s.Step, next.Revision)
 	next.Dir = path.Join(m.dir, next.Name)

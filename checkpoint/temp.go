@@ -202,6 +202,9 @@ func removeNamed(fsys FS, dir string, names map[string]bool) (left int, err erro
 // path, held by the caller, is the proof that no live run owns one. A deletion
 // that was cut is finished.
 func (m *Manager) clean() (removed []string, err error) {
+	if m.store != nil {
+		return m.cleanObjects()
+	}
 	list, err := m.fs.List(m.dir)
 	if err != nil {
 		return nil, err
@@ -249,6 +252,9 @@ func (m *Manager) putBack(dir, target string) error {
 // deleteEntry takes a checkpoint out of the list by one rename and then removes
 // what weft wrote of it.
 func (m *Manager) deleteEntry(e Entry) error {
+	if m.store != nil {
+		return m.deleteObjects(e)
+	}
 	tmp, err := newTempName(m.fs, m.dir, tempDelete, e.Name, &m.temps)
 	if err != nil {
 		return err

@@ -112,6 +112,9 @@ func (v *verifier) file(ctx context.Context, f FileEntry) error {
 	}
 	defer r.Close()
 	crc, err := v.sum(ctx, r, f.Path, 0, f.Size, v.progress)
+	if err == nil && CRC32C(crc) != f.CRC32C && isRemote(v.fs) {
+		crc, err = v.sum(ctx, r, f.Path, 0, f.Size, nil) // was it the way here?
+	}
 	if err != nil {
 		return err
 	}
@@ -211,6 +214,10 @@ func readFull(r Reader, p []byte, off int64, dir, file string) error {
 	return fmt.Errorf("reading %s of checkpoint %s: %w", file, dir, err)
 }
 
+// isRemote tells that bytes come over a network, which may change them, and
+// listings from an index, which may be late.
+func isRemote(fsys FS) bool { _, ok := fsys.(ObjectStore); return ok }
+
 // checkSizes compares the folders' listings with the manifest.
 func checkSizes(fsys FS, dir string, files []FileEntry) error {
 	listed := map[string]map[string]int64{}
@@ -218,10 +225,10 @@ func checkSizes(fsys FS, dir string, files []FileEntry) error {
 		sub := path.Dir(f.Path)
 		if listed[sub] == nil {
 			list, err := fsys.List(path.Join(dir, sub))
-			if errors.Is(err, fs.ErrNotExist) {
+			if errors.Is(err, fs.ErrNotExist) && !isRemote(fsys) {
 				return damaged(dir, f.Path, "its folder is missing")
 			}
-			if err != nil {
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("reading checkpoint %s: %w", dir, err)
 			}
 			listed[sub] = map[string]int64{}
@@ -232,6 +239,14 @@ func checkSizes(fsys FS, dir string, files []FileEntry) error {
 			}
 		}
 		size, ok := listed[sub][path.Base(f.Path)]
+		if !ok && isRemote(fsys) {
+			r, err := openFile(fsys, dir, f) // the listing may be out of date
+			if err != nil {
+				return err
+			}
+			size, ok = r.Size(), true
+			_ = r.Close()
+		}
 		if !ok {
 			return damaged(dir, f.Path, "the file is missing")
 		}

@@ -19,6 +19,9 @@ import (
 // milliseconds, for those who wait for it.
 const leaseKey = "weft-lease-ms"
 
+// leaseID is the metadata key of what tells one holder's lease from another's.
+const leaseID = "weft-lease-id"
+
 // maxLease bounds what a taker believes of it.
 const maxLease = 10 * time.Minute
 
@@ -29,6 +32,7 @@ const maxLease = 10 * time.Minute
 type lease struct {
 	fs    *FS
 	name  string
+	id    string
 	owner []byte
 	mu    sync.Mutex // one write at a time
 	gen   int64
@@ -38,14 +42,14 @@ type lease struct {
 }
 
 func (l *lease) meta() map[string]string {
-	return map[string]string{leaseKey: strconv.FormatInt(l.fs.opts.Lease.Milliseconds(), 10)}
+	return map[string]string{leaseID: l.id, leaseKey: strconv.FormatInt(l.fs.opts.Lease.Milliseconds(), 10)}
 }
 
 // Lock implements [checkpoint.FS]. The result is a [checkpoint.Lease]. When
 // somebody holds the lock it watches until that one shows a sign of life
 // (LockedError) or the lease has run out.
 func (f *FS) Lock(name string, owner []byte) (io.Closer, error) {
-	l := &lease{fs: f, name: name, owner: owner, done: make(chan struct{})}
+	l := &lease{fs: f, name: name, id: f.token(), owner: owner, done: make(chan struct{})}
 	if err := l.take(); err != nil {
 		return nil, err
 	}
@@ -117,34 +121,57 @@ func (l *lease) write(cond storage.Conditions) error {
 	return err
 }
 
-// Check implements [checkpoint.Lease]: it renews the lease, which succeeds only
-// if nobody has had it since.
+// Check implements [checkpoint.Lease]: it looks whether the object is this
+// lease's. Nobody else can have had it then since it was taken.
 func (l *lease) Check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lost != nil {
 		return l.lost
 	}
-	err := l.write(storage.Conditions{GenerationMatch: l.gen})
-	if errors.Is(err, fs.ErrExist) || errors.Is(err, errPrecondition) || errors.Is(err, fs.ErrNotExist) {
-		cause := errors.New("its object is gone")
-		var by *checkpoint.LockedError
-		if held := l.held(); errors.As(held, &by) {
-			if o, ok := by.Holder(); ok {
-				cause = fmt.Errorf("process %d on host %s has it now", o.PID, o.Host)
-			}
+	return l.check()
+}
+
+func (l *lease) check() error {
+	a, err := l.fs.attrs("locking", l.name)
+	if err == nil && a.Metadata[leaseID] == l.id {
+		l.gen = a.Generation
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	cause := errors.New("its object is gone")
+	var by *checkpoint.LockedError
+	if held := l.held(); errors.As(held, &by) {
+		if o, ok := by.Holder(); ok {
+			cause = fmt.Errorf("process %d on host %s has it now", o.PID, o.Host)
 		}
-		l.lost = &Error{Op: "renewing", URL: l.fs.URL(l.name), Kind: ErrLeaseLost, Err: cause}
+	}
+	l.lost = &Error{Op: "keeping the lock", URL: l.fs.URL(l.name), Kind: ErrLeaseLost, Err: cause}
+	return l.lost
+}
+
+// renew writes the object again, which succeeds only if nobody has done so since.
+func (l *lease) renew() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost != nil {
 		return l.lost
+	}
+	err := l.write(storage.Conditions{GenerationMatch: l.gen})
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, errPrecondition) {
+		return l.check()
 	}
 	return err
 }
 
-// renewal shows signs of life until stop. What fails here Check will tell.
+// renewal shows signs of life until stop. A lease that
+// could not be renewed is not lost before somebody takes it.
 func (l *lease) renewal(ctx context.Context) {
 	defer close(l.done)
 	for l.fs.clock.sleep(ctx, l.fs.opts.Lease/4) == nil {
-		if err := l.Check(); errors.Is(err, ErrLeaseLost) {
+		if err := l.renew(); errors.Is(err, ErrLeaseLost) {
 			return
 		}
 	}

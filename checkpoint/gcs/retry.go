@@ -21,6 +21,8 @@ import (
 	"cloud.google.com/go/auth"
 	"cloud.google.com/go/storage"
 	"google.golang.org/api/googleapi"
+
+	"weft/checkpoint"
 )
 
 var (
@@ -38,8 +40,8 @@ var (
 	ErrUnavailable = errors.New("Cloud Storage does not answer")
 	// ErrChecksum: bytes changed on their way.
 	ErrChecksum = errors.New("checksum differs")
-	// ErrLeaseLost: the lock is no longer this process's.
-	ErrLeaseLost = errors.New("the lock was lost")
+	// ErrLeaseLost: the lock is no longer this process's. It is checkpoint.ErrLocked too.
+	ErrLeaseLost = fmt.Errorf("the lock was lost: %w", checkpoint.ErrLocked)
 
 	errPrecondition = errors.New("precondition failed")
 )
