@@ -16,8 +16,9 @@ import (
 // after Close.
 type File struct {
 	path    string
-	mapping []byte  // nil for
-	ranges  *ranges // a file that is not mapped
+	stat    unix.Stat_t // of a mapped file, when it was opened
+	mapping []byte      // nil for
+	ranges  *ranges     // a file that is not mapped
 	header  *Header
 	byName  map[string]int
 }
@@ -25,7 +26,7 @@ type File struct {
 // Open maps the file at path and checks its header completely; the tensors'
 // bytes are not read. A fault of the file is a [*FormatError].
 func Open(path string) (*File, error) {
-	mapping, err := mapFile(path)
+	mapping, stat, err := mapFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func Open(path string) (*File, error) {
 		_ = unix.Munmap(mapping)
 		return nil, err
 	}
-	return newFile(&File{path: path, mapping: mapping, header: h}), nil
+	return newFile(&File{path: path, stat: stat, mapping: mapping, header: h}), nil
 }
 
 // OpenReader is Open for a file elsewhere, whose tensors are read by ranges; path
@@ -59,27 +60,26 @@ func newFile(f *File) *File {
 	return f
 }
 
-func mapFile(path string) ([]byte, error) {
+func mapFile(path string) (m []byte, st unix.Stat_t, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe, which is refused below, would hold the call
 	if err != nil {
-		return nil, fmt.Errorf("opening weights: %w", err)
+		return nil, st, fmt.Errorf("opening weights: %w", err)
 	}
 	defer f.Close()
-	st, err := f.Stat()
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return nil, st, fmt.Errorf("opening weights: %s: %w", path, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, st, fmt.Errorf("opening weights: %s is not a regular file", path)
+	}
+	if st.Size < prefixSize {
+		return nil, st, fault(path, "", ErrTruncated, "%d bytes, a header length needs %d", st.Size, prefixSize)
+	}
+	m, err = unix.Mmap(int(f.Fd()), 0, int(st.Size), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("opening weights: %w", err)
+		return nil, st, fmt.Errorf("mapping %s into memory: %w", path, err)
 	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("opening weights: %s is not a regular file", path)
-	}
-	if st.Size() < prefixSize {
-		return nil, fault(path, "", ErrTruncated, "%d bytes, a header length needs %d", st.Size(), prefixSize)
-	}
-	m, err := unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		return nil, fmt.Errorf("mapping %s into memory: %w", path, err)
-	}
-	return m, nil
+	return m, st, nil
 }
 
 // Path returns the path given to Open or OpenReader.

@@ -131,7 +131,7 @@ func (m *ckptModel) openOrigin(ctx context.Context, modelID, flag string) error 
 	if m.namesOnly {
 		return nil
 	}
-	now, err := (&model{files: m.files, source: m.source}).fingerprint()
+	now, err := (&model{files: m.files, source: m.source}).fingerprint(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,11 @@ func (m *ckptModel) read(p engine.Param, r sharding.Region, dst []byte) error {
 	case p.Trainable:
 		return m.readState(p.Name, r, dst)
 	case m.source == nil:
-		if err := m.math.Init(p, r, uint64(m.record.Settings.Seed), dst); err != nil {
+		seed, err := m.record.firstSeed()
+		if err != nil {
+			return err
+		}
+		if err := m.math.Init(p, r, uint64(seed), dst); err != nil {
 			return err
 		}
 	default:

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
@@ -62,7 +61,7 @@ func openModel(c *Config, files *modelFiles, mesh sharding.Mesh) (*model, error)
 	return m, nil
 }
 
-// close unmaps the weights.
+// close unmaps or closes the weights.
 func (m *model) close() error {
 	if m.source == nil {
 		return nil
@@ -76,29 +75,6 @@ func (m *model) fill(p engine.Param, r sharding.Region, dst []byte) error {
 		return m.source.Read(p, r, dst)
 	}
 	return m.Init(p, r, m.seed, dst)
-}
-
-// sampleBytes is how much of each tensor the fingerprint reads, from its middle.
-const sampleBytes = 4096
-
-// fingerprint tells this model from another: its configuration, and of its weights the names, dtypes, shapes and a
-// sample of each tensor. Reading all of the weights would take as long as loading them once more.
-func (m *model) fingerprint() (string, error) {
-	parts := [][]byte{m.files.config}
-	if m.source == nil {
-		return sha256Hex(parts...), nil
-	}
-	set := m.source.Set()
-	for _, info := range set.Tensors() {
-		head, err := json.Marshal([]any{info.Name, info.DType, info.Shape})
-		if err != nil {
-			return "", err
-		}
-		raw := set.Bytes(info.Name)
-		from := max(0, len(raw)/2-sampleBytes/2)
-		parts = append(parts, head, raw[from:min(len(raw), from+sampleBytes)])
-	}
-	return sha256Hex(parts...), nil
 }
 
 // countParameters counts the elements of the trained and the frozen parameters.

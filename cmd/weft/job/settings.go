@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 )
 
 // recordName is the file under the storage path that says which run lives there.
@@ -77,6 +78,15 @@ type runRecord struct {
 	From string `json:"from,omitempty"`
 	// Changes are the settings that were others before, in the order in which they changed.
 	Changes []settingChange `json:"changes,omitempty"`
+}
+
+// firstSeed is the seed that the run's random weights were drawn with, whatever it was changed to since.
+func (r runRecord) firstSeed() (int64, error) {
+	// What was changed before the first step is of a run that began again.
+	changes := slices.DeleteFunc(slices.Clone(r.Changes), func(c settingChange) bool { return c.Step == 0 })
+	seed := r.Settings.Seed
+	err := inEpoch(changes, "seed", -1, &seed)
+	return seed, err
 }
 
 func newRecord(c *Config, s settings, p placement) runRecord {

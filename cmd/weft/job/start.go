@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"weft/checkpoint"
 	"weft/checkpoint/safetensors"
@@ -13,8 +12,8 @@ import (
 )
 
 // chooseStart decides where the run begins and writes down what it is.
-func (r *run) chooseStart(context.Context) error {
-	content, err := r.model.fingerprint()
+func (r *run) chooseStart(ctx context.Context) error {
+	content, err := r.fingerprint(ctx)
 	if err != nil {
 		return err
 	}
@@ -34,6 +33,31 @@ func (r *run) chooseStart(context.Context) error {
 	return r.begin(record)
 }
 
+// fingerprint is that of the model. To read all of its weights may take minutes, so a request to stop does not wait for it.
+func (r *run) fingerprint(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-r.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	content, err := r.model.fingerprint(ctx, func(bytes int64) {
+		if bytes >= announcedBytes {
+			r.report.printf("%-9s reading %s of weights once, to know them again", "model", size(int(bytes)))
+		}
+	})
+	if err != nil && ctx.Err() != nil {
+		return "", r.interruptible(func() error { return err })
+	}
+	return content, err
+}
+
+// announcedBytes is the size from which reading takes a while.
+const announcedBytes = 1 << 30
+
 // begin takes the record of the run that begins, which may decide the length of the schedule, the order of the first epoch and
 // the seed of weights, and writes it down.
 func (r *run) begin(record runRecord) (err error) {
@@ -43,14 +67,12 @@ func (r *run) begin(record runRecord) (err error) {
 		return fmt.Errorf("--schedule: %w", err)
 	}
 	r.opt.Schedule = schedule
-	// What was changed before the first step is of a run that began again.
-	changes := slices.DeleteFunc(slices.Clone(record.Changes), func(c settingChange) bool { return c.Step == 0 })
-	first := r.Seed
-	if err := inEpoch(changes, "seed", -1, &first); err != nil {
+	first, err := record.firstSeed()
+	if err != nil {
 		return err
 	}
 	r.model.seed = uint64(first)
-	if r.began, err = r.begunLoader(changes); err != nil {
+	if r.began, err = r.begunLoader(record.Changes); err != nil {
 		return err
 	}
 	return r.record.write(r.StoragePath)
