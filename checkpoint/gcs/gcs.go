@@ -55,6 +55,7 @@ type FS struct {
 	parts   chan []byte // free buffers; its capacity is the limit of parts under way
 	created sync.Map    // name -> generation that this value made
 	clock   clock
+	waiting atomic.Pointer[func(*checkpoint.LockedError, time.Duration)] // see OnWait
 }
 
 // clock is monotonic time; tests have their own.

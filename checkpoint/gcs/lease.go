@@ -77,6 +77,11 @@ func (l *lease) take() error {
 			return err
 		case seen == nil:
 			seen, since = a, f.clock.now()
+			if tell := f.waiting.Load(); tell != nil && *tell != nil {
+				var by *checkpoint.LockedError
+				_ = errors.As(l.held(), &by)
+				(*tell)(by, leaseTime(a))
+			}
 		case seen.Generation != a.Generation:
 			return l.held()
 		case now.Sub(since) >= leaseTime(a):
@@ -90,6 +95,12 @@ func (l *lease) take() error {
 			return err
 		}
 	}
+}
+
+// OnWait has tell called when Lock waits for a holder to show a sign of life, which
+// takes up to atMost; nil takes it back.
+func (f *FS) OnWait(tell func(by *checkpoint.LockedError, atMost time.Duration)) {
+	f.waiting.Store(&tell)
 }
 
 func leaseTime(a *storage.ObjectAttrs) time.Duration {
