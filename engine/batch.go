@@ -15,6 +15,8 @@ import (
 type Batch struct {
 	InputIDs, Labels, Mask []int32
 	Rows                   []RowRange
+	// Request is what this process asks all for with this step. An evaluation leaves it aside.
+	Request Request
 }
 
 // RowRange is the rows [Start, End) of a global batch.

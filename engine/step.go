@@ -31,8 +31,14 @@ type Step struct {
 	stateInputs int
 }
 
-// metricOutputs is how many metrics a step gives, after the state:
-const metricOutputs = 3 // loss sum, number of targets, gradient norm
+// The metrics that a step gives after the state, float32 scalars but for the last.
+const (
+	metricLossSum = iota
+	metricTargets
+	metricGradNorm
+	metricRequest // float32 [2]: how many devices ask to save, and to stop
+	metricOutputs
+)
 
 // LowerStep writes the training step of a model as a program: forward, backward, and the optimizer's update of every
 // trained parameter, in place.
@@ -41,10 +47,12 @@ func LowerStep(mesh sharding.Mesh, model Model, opt Optimizer, c StepConfig) (*L
 	inputs := stateInputs(params, opt)
 	numState := len(inputs)
 	inputs = append(inputs, c.batchInputs()...)
-	inputs = append(inputs, Input{Name: "hyper", DType: dtypes.Float32, Dims: []int{len(opt.Hyper(1))}})
+	inputs = append(inputs, Input{Name: "hyper", DType: dtypes.Float32, Dims: []int{len(opt.Hyper(1))}}, requestInput(mesh))
 	return Lower(mesh, "train_step", inputs, func(in []*graph.Node) []Output {
 		b := stepBuilder{params: params, opt: opt, config: c, state: in[:numState], inputs: inputs}
-		return b.build(model, BatchNodes{InputIDs: in[numState], Labels: in[numState+1], Mask: in[numState+2]}, in[numState+3])
+		outputs := b.build(model, BatchNodes{InputIDs: in[numState], Labels: in[numState+1], Mask: in[numState+2]}, in[numState+3])
+		// Last, so that the compiler sums it in the all-reduce of the gradient norm.
+		return append(outputs, Output{Node: graph.ReduceSum(in[numState+4], 0)})
 	})
 }
 
@@ -165,6 +173,8 @@ type Metrics struct {
 	Targets int
 	// GradNorm is the global norm of the gradients of the mean loss, before clipping.
 	GradNorm float64
+	// Request is what any host asked for with this step's batch.
+	Request Request
 }
 
 // Loss is the mean over the targets, 0 when there is none.
@@ -222,7 +232,12 @@ func (s *Step) sendInputs(batch Batch, hyper []float32) ([]*Array, error) {
 	if err != nil {
 		return out, fmt.Errorf("send the step's hyperparameters: %w", err)
 	}
-	return append(out, a), nil
+	out = append(out, a)
+	request, err := s.rt.sendRequest(batch.Request)
+	if err != nil {
+		return out, err
+	}
+	return append(out, request), nil
 }
 
 // Ready waits until the step has ended on the devices. Reading its metrics may take longer, where the plugin's threads
@@ -238,13 +253,30 @@ func (p *Pending) Ready() error {
 // Wait reads the metrics, waiting for the step to end on the devices, and releases them.
 func (p *Pending) Wait() (Metrics, error) {
 	defer DestroyAll(p.arrays)
-	values := make([]float64, len(p.arrays))
-	for i, a := range p.arrays {
-		raw := make([]byte, 4)
-		if err := a.Shards()[0].Read(raw); err != nil {
-			return Metrics{}, fmt.Errorf("read the step's metrics: %w", err)
+	var scalars [metricRequest]float64
+	for i := range scalars {
+		var value [1]float32
+		if err := p.read(i, value[:]); err != nil {
+			return Metrics{}, err
 		}
-		values[i] = float64(math.Float32frombits(binary.NativeEndian.Uint32(raw)))
+		scalars[i] = float64(value[0])
 	}
-	return Metrics{LossSum: values[0], Targets: int(values[1]), GradNorm: values[2]}, nil
+	var request [requestColumns]float32
+	if err := p.read(metricRequest, request[:]); err != nil {
+		return Metrics{}, err
+	}
+	return Metrics{
+		LossSum: scalars[metricLossSum], Targets: int(scalars[metricTargets]), GradNorm: scalars[metricGradNorm],
+		Request: requestOf(request[:]),
+	}, nil
+}
+
+// read reads one metric.
+func (p *Pending) read(metric int, dst []float32) error {
+	raw := make([]byte, 4*len(dst))
+	if err := p.arrays[metric].Shards()[0].Read(raw); err != nil {
+		return fmt.Errorf("read the step's metrics: %w", err)
+	}
+	_, err := binary.Decode(raw, binary.NativeEndian, dst)
+	return err
 }

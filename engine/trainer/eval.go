@@ -89,10 +89,7 @@ func (e *Evaluation) sums(ctx context.Context, stop <-chan struct{}) (sum float6
 
 // evaluateBetween evaluates before the next step is launched, where it is time to.
 func (l *loop) evaluateBetween(ctx context.Context) error {
-	launched := l.at.Step
-	if l.pending != nil {
-		launched++
-	}
+	launched := l.launched()
 	if l.Hooks.Eval == nil || l.EvalEverySteps == 0 || launched == 0 || launched%l.EvalEverySteps != 0 {
 		return nil
 	}

@@ -1,5 +1,5 @@
 // Package trainer is the training loop: epochs of steps over a source of batches, a report of each step, and a save at
-// each epoch's end or when asked to stop.
+// each epoch's end, between steps as often as is wanted, and when asked to stop.
 //
 // The loop runs one step ahead of the metrics it reads, so that the host prepares a batch while the devices work. It
 // knows neither files nor terminals: batches, saves and reports are the caller's.
@@ -49,9 +49,29 @@ type Source interface {
 	Batches(ctx context.Context, epoch, first int) iter.Seq2[engine.Batch, error]
 }
 
-// Stepper does one update.
+// Stepper does one update: it enqueues it and returns.
 type Stepper interface {
-	Run(state *engine.State, batch engine.Batch) (*engine.Pending, error)
+	Run(state *engine.State, batch engine.Batch) (Pending, error)
+}
+
+// Pending is the result of a step that may still be running: Ready waits for its end, Wait for its metrics. Each is called
+// once.
+type Pending interface {
+	Ready() error
+	Wait() (engine.Metrics, error)
+}
+
+// Compiled makes a compiled step the loop's.
+func Compiled(s *engine.Step) Stepper { return compiled{s} }
+
+type compiled struct{ *engine.Step }
+
+func (c compiled) Run(state *engine.State, batch engine.Batch) (Pending, error) {
+	p, err := c.Step.Run(state, batch)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // StepRecord is the report of one step.
@@ -83,15 +103,19 @@ type EpochRecord struct {
 	Evaluated bool
 }
 
-// Hooks are the caller's side of the loop. Save, Eval and Stopped may be nil.
+// Hooks are the caller's side of the loop. Save, Eval and Failed may be nil.
 type Hooks struct {
 	Step  func(StepRecord) error
 	Epoch func(EpochRecord)
 	// Eval gives the loss of an evaluation of the state, which is that after at.Step updates; ErrStopped when a request to
 	// stop ended it. It is called at each epoch's end, before the save, and after every EvalEverySteps updates.
 	Eval func(ctx context.Context, at Position) (loss float64, err error)
-	// Save writes a checkpoint. epochEnd tells an epoch's end from a save on the way out.
+	// Save takes a checkpoint of the state at a position; it may return before that is written. epochEnd tells an epoch's end
+	// from a save between steps or on the way out.
 	Save func(ctx context.Context, at Position, epochEnd bool) error
+	// Failed returns, without waiting, the error of a save that was taken and could not be written. It is asked after every
+	// step and ends the run.
+	Failed func() error
 }
 
 // Run is one run of the loop.
@@ -102,6 +126,13 @@ type Run struct {
 	Epochs int
 	// EvalEverySteps is how many updates lie between evaluations within an epoch; 0: there are none.
 	EvalEverySteps int
+	// SaveEverySteps is how many updates, and SaveEvery how much time, lie between saves within an epoch; 0: there are none.
+	SaveEverySteps int
+	SaveEvery      time.Duration
+	// Agree tells that other hosts run this loop too, on the same Source, Epochs and From. Then all of them save and stop after
+	// the same step, that which their requests arrive at; else a request is answered after the steps that are launched, and
+	// one to stop ends the wait for a batch.
+	Agree bool
 	// TokensPerStep is the number of positions of a global batch.
 	TokensPerStep int
 	// LR returns the learning rate of a 1-based update, for the reports.
@@ -109,23 +140,32 @@ type Run struct {
 	// From is where to begin: zero, or the position of a checkpoint whose state State holds.
 	From  Position
 	Hooks Hooks
+
+	clock func() time.Time // nil: time.Now
 }
 
 // ErrStopped is returned when the run was asked to stop. What it did since From is saved.
 var ErrStopped = errors.New("stopped before the end")
 
-// Do runs the loop. When stop is closed it finishes the step that runs, saves, and returns ErrStopped.
+// Do runs the loop. When stop is closed, here or where another host runs it, it finishes the steps that run, saves what is not
+// saved and returns ErrStopped; a run whose last step is launched is finished instead.
 func (r *Run) Do(ctx context.Context, stop <-chan struct{}) (Position, error) {
 	feed, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
 		case <-stop:
-			cancel()
+			if !r.Agree {
+				cancel()
+			}
 		case <-feed.Done():
 		}
 	}()
-	l := loop{Run: r, at: r.From, stop: stop}
+	l := loop{Run: r, at: r.From, saved: r.From.Step, stop: stop, now: time.Now}
+	if r.clock != nil {
+		l.now = r.clock
+	}
+	l.lastSave = l.now()
 	for l.at.Epoch < r.Epochs {
 		if err := l.epoch(ctx, feed); err != nil {
 			return l.at, err
@@ -140,6 +180,12 @@ type loop struct {
 	stop    <-chan struct{}
 	pending chan settled // nil: no step is in flight
 	last    time.Time
+	now     func() time.Time
+	// due is what the hosts asked for with the steps that have ended.
+	due engine.Request
+	// saved is the step of the newest save, lastSave when it was taken.
+	saved    int
+	lastSave time.Time
 }
 
 // settled is a step that has ended on the devices.
@@ -149,29 +195,21 @@ type settled struct {
 	at      time.Time
 }
 
-func (l *loop) stopping() bool {
-	select {
-	case <-l.stop:
-		return true
-	default:
-		return false
-	}
-}
-
 // epoch runs the rest of the epoch at l.at.
 func (l *loop) epoch(ctx, feed context.Context) error {
 	l.last = time.Now()
 	defer l.drain()
 	for batch, err := range l.Source.Batches(feed, l.at.Epoch, l.at.StepInEpoch) {
-		if l.stopping() {
+		if l.stopsNow() {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		if err := l.evaluateBetween(ctx); err != nil {
+		if err := l.between(ctx); err != nil {
 			return err
 		}
+		batch.Request = l.wants()
 		if err := l.launch(batch); err != nil {
 			return err
 		}
@@ -183,7 +221,7 @@ func (l *loop) epoch(ctx, feed context.Context) error {
 		return err
 	}
 	if l.at.StepInEpoch < l.Source.StepsPerEpoch() {
-		if !l.stopping() {
+		if !l.stopsNow() {
 			return fmt.Errorf("the data of epoch %d ended after %d of %d steps", l.at.Epoch+1, l.at.StepInEpoch, l.Source.StepsPerEpoch())
 		}
 		return l.saveAndStop(ctx)
@@ -230,14 +268,22 @@ func (l *loop) settle() error {
 	l.at.LossSum += m.LossSum
 	l.at.Targets += m.Targets
 	l.at.Seconds += seconds
+	l.due = l.due.Or(m.Request)
 	if math.IsNaN(m.LossSum) || math.IsInf(m.LossSum, 0) || math.IsNaN(m.GradNorm) || math.IsInf(m.GradNorm, 0) {
 		return fmt.Errorf("step %d (epoch %d): the loss is %v and the gradient norm %v; nothing was saved since the last checkpoint: lower --learning-rate, set --max-grad-norm, or use --compute-dtype float32",
 			l.at.Step, l.at.Epoch+1, m.Loss(), m.GradNorm)
 	}
-	return l.Hooks.Step(StepRecord{
+	err := l.Hooks.Step(StepRecord{
 		Step: l.at.Step, Epoch: l.at.Epoch + 1, Loss: m.Loss(), GradNorm: m.GradNorm, LR: l.LR(l.at.Step),
 		Tokens: l.TokensPerStep, Targets: m.Targets, StepTime: seconds, TokensPerSec: float64(l.TokensPerStep) / seconds,
 	})
+	if err != nil || l.Hooks.Failed == nil {
+		return err
+	}
+	if err := l.Hooks.Failed(); err != nil {
+		return fmt.Errorf("after step %d: %w", l.at.Step, err)
+	}
+	return nil
 }
 
 // elapsed is the time in seconds from the end of the step before to that of this one, at, which becomes the last. It is
@@ -259,16 +305,6 @@ func (l *loop) drain() {
 	}
 }
 
-func (l *loop) saveAndStop(ctx context.Context) error {
-	if l.Hooks.Save == nil || l.at.Step == l.From.Step {
-		return ErrStopped
-	}
-	if err := l.Hooks.Save(ctx, l.at, false); err != nil {
-		return fmt.Errorf("save before stopping at step %d: %w", l.at.Step, err)
-	}
-	return ErrStopped
-}
-
 // finishEpoch evaluates and reports the epoch, moves to the next one and saves.
 func (l *loop) finishEpoch(ctx context.Context) error {
 	if err := l.evaluate(ctx); err != nil {
@@ -281,13 +317,10 @@ func (l *loop) finishEpoch(ctx context.Context) error {
 	})
 	done := l.at
 	l.at = done.Next()
-	if l.Hooks.Save == nil {
-		return nil
-	}
-	if err := l.Hooks.Save(ctx, done, true); err != nil {
+	if err := l.save(ctx, done, true); err != nil {
 		return fmt.Errorf("save the checkpoint of epoch %d: %w", done.Epoch+1, err)
 	}
-	if l.at.Epoch < l.Epochs && l.stopping() {
+	if l.at.Epoch < l.Epochs && (l.due.Stop || l.stopsNow()) {
 		return ErrStopped
 	}
 	return nil

@@ -174,7 +174,7 @@ func (r *run) bench(ctx context.Context, b *BenchConfig, batch engine.Batch) (*B
 }
 
 func (r *run) timeSteps(b *BenchConfig, batch engine.Batch, out *BenchResult) error {
-	var step trainer.Stepper = r.step
+	step := trainer.Compiled(r.step)
 	for i := range b.Warmup + b.Steps {
 		start := time.Now()
 		pending, err := step.Run(r.state, batch)

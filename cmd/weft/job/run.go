@@ -274,7 +274,7 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 	}
 	var last trainer.EpochRecord
 	loop := trainer.Run{
-		Step: r.step, State: r.state, Source: batches{Loader: r.loader, rows: r.rows, began: r.began, epoch: from.Epoch}, Epochs: r.NumEpochs,
+		Step: trainer.Compiled(r.step), State: r.state, Source: batches{Loader: r.loader, rows: r.rows, began: r.began, epoch: from.Epoch}, Epochs: r.NumEpochs,
 		TokensPerStep: s.tokensPerStep, LR: r.opt.Schedule.LR, From: from, EvalEverySteps: r.EvalEverySteps,
 		Hooks: trainer.Hooks{
 			Step: func(rec trainer.StepRecord) error {
