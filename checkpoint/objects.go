@@ -42,7 +42,7 @@ func readNewest(fsys FS, dir string) (n newest, err error) {
 		return n, err
 	}
 	if json.Unmarshal(b, &n) != nil || n.Format != newestFormat {
-		return n, fmt.Errorf("%s is not as weft writes it, so the newest checkpoint cannot be told from a listing that is out of date: delete that object when %s lists all your checkpoints", where(fsys, name), where(fsys, dir))
+		return n, fmt.Errorf("%w: %s is not as weft writes it, so a listing that is out of date would not be noticed: delete that object when the listing of %s shows all your checkpoints", ErrDamaged, where(fsys, name), where(fsys, dir))
 	}
 	return n, nil
 }

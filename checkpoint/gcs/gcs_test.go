@@ -229,6 +229,7 @@ func TestFaults(t *testing.T) {
 		{gcstest.BitFlipUp, []gcstest.Op{gcstest.Insert}, 2, nil, ""},
 		{gcstest.BitFlipUp, []gcstest.Op{gcstest.Insert}, never, ErrChecksum, "CRC32C"},
 		{gcstest.HalfRead, []gcstest.Op{gcstest.Read}, 2, nil, ""},
+		{gcstest.HalfRead, []gcstest.Op{gcstest.Read}, never, ErrUnavailable, "6 attempts"},
 		{gcstest.LostDelete, []gcstest.Op{gcstest.Delete}, 3, nil, ""},
 		{gcstest.LostDelete, []gcstest.Op{gcstest.Delete}, never, errStillThere, "gs://b/old"},
 		{gcstest.Unauthorized, nil, never, ErrCredentials, "gcloud auth application-default login"},

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http/httptrace"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/storage"
@@ -114,6 +116,8 @@ func (r *reader) readOn(s *stream, p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if !stalled.Stop() && err != nil {
 		err = retryable{context.DeadlineExceeded}
+	} else if errors.Is(err, context.Canceled) {
+		err = io.ErrUnexpectedEOF // of noReopen
 	}
 	s.pos += int64(n)
 	if errors.Is(err, io.EOF) {
@@ -136,12 +140,13 @@ func (r *reader) take(off, n int64) (*stream, error) {
 			return s, nil
 		}
 	}
-	if r.ends[off] {
+	if r.ends[off] || off == 0 && n == r.size { // only of an object read to its end the checksum is compared
 		delete(r.ends, off)
 		n = -1
 	}
 	r.mu.Unlock()
 	ctx, cancel := context.WithCancel(r.fs.ctx)
+	ctx, opened := noReopen(ctx, cancel)
 	stalled := time.AfterFunc(r.fs.opts.Retry.Timeout, cancel)
 	body, err := r.fs.object(r.name).Generation(r.gen).NewRangeReader(ctx, off, n)
 	if !stalled.Stop() && err != nil {
@@ -154,7 +159,20 @@ func (r *reader) take(off, n int64) (*stream, error) {
 		}
 		return nil, err
 	}
+	opened.Store(true)
 	return &stream{body: body, cancel: cancel, pos: off}, nil
+}
+
+// noReopen keeps the library from asking again and again, at once and without a
+// limit, for the rest of an answer that broke off: a request after opened is set
+// ends the context instead, and FS.try does it.
+func noReopen(ctx context.Context, cancel func()) (_ context.Context, opened *atomic.Bool) {
+	opened = new(atomic.Bool)
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: func(string) {
+		if opened.Load() {
+			cancel()
+		}
+	}}), opened
 }
 
 // give keeps a stream for the read that goes on from it.

@@ -14,7 +14,7 @@ import (
 
 // Fault says to which requests something happens, and what.
 type Fault struct {
-	Op   Op     // of which kind
+	Op   Op     // of which kind; empty: of any
 	Name string // only those whose bucket/name contains it
 	Skip int    // of those, so many pass first
 	// Times is how often it happens; 0 is once, Always for ever.
@@ -65,7 +65,7 @@ func (s *Server) pick(req *Request) *Fault {
 	defer s.mu.Unlock()
 	var picked *Fault
 	for _, f := range s.faults {
-		if f.Op != req.Op || !strings.Contains(req.Bucket+"/"+req.Name, f.Name) {
+		if f.Op != "" && f.Op != req.Op || !strings.Contains(req.Bucket+"/"+req.Name, f.Name) {
 			continue
 		}
 		if f.Times != Always && f.met >= f.Skip+max(f.Times, 1) {
