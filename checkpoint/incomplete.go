@@ -1,0 +1,45 @@
+package checkpoint
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"regexp"
+)
+
+var stateName = regexp.MustCompile(`^process-\d+-shard-\d+\.safetensors$`)
+
+// Incomplete returns the folders with the name of a checkpoint that hold files of
+// train state and no manifest, in the order of their steps. No save leaves one, so
+// each was a checkpoint until somebody lost its manifest: Err is a [*DamagedError].
+// A run must not pass one over for an older checkpoint without saying so.
+func (m *Manager) Incomplete() ([]Entry, error) {
+	found, err := m.fs.List(m.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, explain(m.root, err)
+	}
+	var list []Entry
+	for _, d := range found {
+		e, ok := parseName(d.Name)
+		if !ok || !d.Dir {
+			continue
+		}
+		e.Dir, e.Linked = path.Join(m.dir, d.Name), d.Link
+		if e.read(m.fs) {
+			continue
+		}
+		state, err := m.fs.List(path.Join(e.Dir, StateDir))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, explain(m.root, err)
+		}
+		for _, f := range state {
+			if stateName.MatchString(f.Name) {
+				e.Err = damaged(e.Dir, ManifestFile, "it is missing, though there is train state")
+				list = append(list, e)
+				break
+			}
+		}
+	}
+	sortByCommit(list)
+	return list, nil
+}
