@@ -6,11 +6,10 @@ import (
 
 	"weft/cmd/weft/job"
 	"weft/data"
-	"weft/data/tokenizer"
 )
 
 type tokenizeCmd struct {
-	Tokenizer string `required:"" placeholder:"FILE" help:"The tokenizer.json, plain or gzip."`
+	Tokenizer string `required:"" placeholder:"FILE" help:"The tokenizer.json, plain or gzip, a path or gs:// URL."`
 	Decode    bool   `help:"Read arrays of token ids, one a line, and print each one's text as a JSON string."`
 	NoSpecial bool   `help:"Add no special tokens such as <bos> when encoding; leave them out of the text when decoding."`
 }
@@ -22,7 +21,7 @@ func (tokenizeCmd) Help() string {
 
 // Run tokenizes standard input.
 func (c tokenizeCmd) Run(s streams) error {
-	tok, err := tokenizer.Load(c.Tokenizer)
+	tok, err := job.LoadTokenizer(c.Tokenizer)
 	if err != nil {
 		return job.Input(err)
 	}

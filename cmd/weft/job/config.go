@@ -6,7 +6,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strings"
 
 	"weft/checkpoint"
 	"weft/checkpoint/storage"
@@ -29,12 +28,12 @@ type Config struct {
 	ModelFlags
 	RandomInit bool `group:"model" help:"Begin with random weights, drawn from --seed, and read none."`
 
-	Dataset        string `group:"data" placeholder:"FILE" help:"JSON lines, plain or gzip: records with instruction, context, response (Dolly); prompt, completion; messages; or ready input_ids with optional labels."`
+	Dataset        string `group:"data" placeholder:"FILE" help:"JSON lines, plain or gzip, a path or gs:// URL: records with instruction, context, response (Dolly); prompt, completion; messages; or ready input_ids with optional labels."`
 	DatasetSplit   string `name:"dataset-split" group:"data" default:"train" placeholder:"SPLIT" help:"Rows to train on, such as 'train[:1024]' or 'train[10%:20%]'; 'train' is the whole file. (The published job's default is 'train[:1024]'.)"`
-	Tokenizer      string `group:"data" placeholder:"FILE" help:"tokenizer.json, plain or gzip. Default: the one in the model's folder."`
+	Tokenizer      string `group:"data" placeholder:"FILE" help:"tokenizer.json, plain or gzip, a path or gs:// URL. Default: the one in the model's folder."`
 	Template       string `group:"data" placeholder:"TEXT" help:"How a record becomes text, with {field} for its fields; \\n is a new line. Default: by the kind of record; for Dolly 'Instruction: {instruction}\\nResponse: {response}', as in the published job."`
 	LossOn         string `name:"loss-on" group:"data" default:"all" enum:"all,completion" help:"Tokens to learn from: all, as the published job does, or only the completion (response)."`
-	EvalDataset    string `name:"eval-dataset" group:"data" placeholder:"FILE" help:"Records to evaluate on, read as those of --dataset are: their loss, forward only, over all of them, at each epoch's end."`
+	EvalDataset    string `name:"eval-dataset" group:"data" placeholder:"FILE" help:"Records to evaluate on, a path or gs:// URL, read as those of --dataset are: their loss, forward only, over all of them, at each epoch's end."`
 	EvalSplit      string `name:"eval-split" group:"data" placeholder:"SPLIT" help:"Rows to evaluate on: of --eval-dataset, by default all; without one, of --dataset, such as 'train[-100:]', from which --dataset-split must leave them out by itself."`
 	EvalEverySteps int    `name:"eval-every-steps" group:"data" default:"0" placeholder:"N" help:"Evaluate after every N steps as well."`
 	BatchFlags
@@ -60,13 +59,13 @@ type Config struct {
 	Plugin          string `group:"devices" placeholder:"PATH" help:"PJRT plugin to load instead of the installed one. Also WEFT_PJRT_PLUGIN."`
 	CompileCache    string `name:"compile-cache" group:"devices" placeholder:"DIR" help:"Folder that keeps compiled programs between runs, or off. Default: weft/compile in the user's cache folder."`
 
-	StoragePath  string `name:"storage-path" group:"output" env:"STORAGE_PATH" default:"./weft-out" placeholder:"DIR" help:"Folder of the run: checkpoints, metrics.jsonl, run.json. Created when it does not exist."`
+	StoragePath  string `name:"storage-path" group:"output" env:"STORAGE_PATH" default:"./weft-out" placeholder:"DIR" help:"Folder of the run: checkpoints, metrics.jsonl, run.json. Created when it does not exist. gs://BUCKET/PREFIX is a folder on Cloud Storage, where metrics.jsonl is written with each checkpoint and at the end."`
 	RunName      string `name:"run-name" group:"output" env:"WEFT_RUN_NAME" placeholder:"NAME" help:"Name of the run, whose folder is then NAME in --storage-path. A job that is submitted again under the same name finds its own work and goes on."`
 	Keep         int    `group:"output" default:"1" placeholder:"N" help:"Checkpoints to keep, the best by --keep-by; the newest is kept besides, so that the run can continue. 0: none for being the best, and all of them without --keep-last and --keep-every."`
 	KeepBy       string `name:"keep-by" group:"output" default:"loss" enum:"loss,eval_loss,step" help:"Which are the best: those of the lowest loss over an epoch, of the lowest eval_loss, or of the latest step. One without that figure ranks last."`
 	KeepLast     int    `name:"keep-last" group:"output" default:"0" placeholder:"N" help:"The newest N checkpoints are kept besides."`
 	KeepEvery    int    `name:"keep-every" group:"output" default:"0" placeholder:"K" help:"The checkpoints at the end of epochs K, 2K, 3K… are kept besides, for ever."`
-	Resume       string `group:"output" default:"auto" placeholder:"auto|PATH|never" help:"auto: continue from the newest checkpoint of the run's folder, from the beginning when there is none. PATH: begin a run of its own from that checkpoint of another folder, or continue from the newest one of this folder; given again, it goes on where that run stands. never: begin, and refuse a folder that holds a run."`
+	Resume       string `group:"output" default:"auto" placeholder:"auto|PATH|never" help:"auto: continue from the newest checkpoint of the run's folder, from the beginning when there is none. PATH, also a gs:// URL: begin a run of its own from that checkpoint of another folder, or continue from the newest one of this folder; given again, it goes on where that run stands. never: begin, and refuse a folder that holds a run."`
 	AllowChanged string `name:"allow-changed" group:"output" placeholder:"FLAG,…" help:"Continue although these flags were others, such as 'learning-rate,seed'; a changed content of the model, the tokenizer or the data is named by its flag too. What changed, and at which step, is recorded in run.json and in the checkpoints. A change under which the state or the order of the rows could not go on is refused all the same."`
 
 	Demo bool `group:"demo" help:"Train a small Gemma 4 with random weights on records inside the binary, on 4 virtual CPU devices: needs no file and no network but the CPU plugin. Other flags change it."`
@@ -97,6 +96,11 @@ func (c *Config) checkInputs() error {
 			}
 		}
 		return nil
+	}
+	for _, f := range []struct{ flag, value string }{{"--model-id", c.ModelID}, {"--dataset", c.Dataset}, {"--eval-dataset", c.EvalDataset}, {"--tokenizer", c.Tokenizer}} {
+		if err := storage.Check(f.value); err != nil {
+			return fmt.Errorf("%s: %w", f.flag, err)
+		}
 	}
 	switch {
 	case c.ModelID == "":
@@ -154,11 +158,13 @@ func (c *Config) checkOutput() error {
 		return fmt.Errorf("--run-name %s: a run without a name keeps its own files under that name: give another", c.RunName)
 	case c.StoragePath == "":
 		return fmt.Errorf("--storage-path is empty: give a folder")
-	case strings.Contains(c.StoragePath, "://"):
-		return fmt.Errorf("--storage-path %s: only folders of a file system are supported; mount the bucket and give its folder", c.StoragePath)
+	case storage.Check(c.StoragePath) != nil:
+		return fmt.Errorf("--storage-path: %w", storage.Check(c.StoragePath))
 	case c.Resume == "":
 		return fmt.Errorf("--resume is empty: give auto, never or the path of a checkpoint")
-	case !slices.Contains([]string{ResumeAuto, ResumeNever}, c.Resume):
+	case storage.Check(c.Resume) != nil:
+		return fmt.Errorf("--resume: %w", storage.Check(c.Resume))
+	case !slices.Contains([]string{ResumeAuto, ResumeNever}, c.Resume) && !storage.IsRemote(c.Resume):
 		if _, err := os.Stat(c.Resume); err != nil {
 			return fmt.Errorf("--resume %s: %w: give auto, never or the path of a checkpoint", c.Resume, err)
 		}

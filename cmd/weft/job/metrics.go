@@ -9,6 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	"weft/engine/trainer"
 )
@@ -17,60 +20,91 @@ import (
 const metricsName = "metrics.jsonl"
 
 // metricsLog appends to metrics.jsonl.
-type metricsLog struct{ f *os.File }
+type metricsLog struct {
+	f *os.File
+	// kept are the steps before the start that have a line.
+	kept []int
+	// remote is where the lines go in the end, nil when f is metrics.jsonl itself.
+	remote *remoteMetrics
+}
 
 // openMetrics opens the file to continue from a position: it keeps the lines of the steps and evaluations up to it and drops
-// those after (of what will be done again) and a torn last line, by writing a new file and renaming it.
+// those after (of what will be done again), a torn last line and damaged ones, by writing a new file and renaming it.
 func openMetrics(dir string, from trainer.Position) (*metricsLog, error) {
 	path := filepath.Join(dir, metricsName)
-	if err := cutMetrics(path, from); err != nil {
+	kept, err := cutMetrics(path, from)
+	if err != nil {
 		return nil, fmt.Errorf("continue %s after step %d: %w: check the folder's permissions and free space", path, from.Step, err)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the metrics: %w", err)
 	}
-	return &metricsLog{f: f}, nil
+	return &metricsLog{f: f, kept: kept}, nil
 }
 
-func cutMetrics(path string, from trainer.Position) error {
+func cutMetrics(path string, from trainer.Position) (kept []int, err error) {
 	old, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return replaceFile(path, func(io.Writer) error { return nil })
+		return nil, replaceFile(path, func(io.Writer) error { return nil })
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer old.Close()
-	return replaceFile(path, func(w io.Writer) error { return copyLines(w, old, from) })
+	err = replaceFile(path, func(w io.Writer) (err error) {
+		kept, err = copyLines(w, old, from)
+		return err
+	})
+	return kept, err
 }
 
-// copyLines copies the lines up to a position. The file was written in order, so the first line beyond, or the first that is
-// none, ends it.
-func copyLines(dst io.Writer, src io.Reader, from trainer.Position) error {
+// copyLines copies the lines up to a position and returns their steps. The file was written in order, so the first line
+// beyond ends it; one that is none was damaged, and those behind it are good.
+func copyLines(dst io.Writer, src io.Reader, from trainer.Position) (kept []int, err error) {
 	in, out := bufio.NewReader(src), bufio.NewWriter(dst)
 	for {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return out.Flush()
+			return kept, out.Flush()
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var record struct {
 			Step int      `json:"step"`
 			Eval *float64 `json:"eval_loss"`
 		}
-		if json.Unmarshal(line, &record) != nil || record.Step < 1 || record.Step > from.Step {
-			return out.Flush()
+		if json.Unmarshal(line, &record) != nil || record.Step < 1 {
+			continue
 		}
-		if record.Eval != nil && record.Step > from.Evaluated {
-			return out.Flush() // it comes after its step, and will be done again
+		if record.Step > from.Step || record.Eval != nil && record.Step > from.Evaluated {
+			return kept, out.Flush() // an evaluation comes after its step, and will be done again
+		}
+		if record.Eval == nil {
+			kept = append(kept, record.Step)
 		}
 		if _, err := out.Write(line); err != nil {
-			return err
+			return nil, err
 		}
 	}
+}
+
+// lost are the steps up to the start, from first on, that have no line any more: "4, 6-8". The lines of a checkpoint's steps
+// are durable before it is, so they were damaged or deleted.
+func (m *metricsLog) lost(first, start int) string {
+	var out []string
+	next := first
+	for _, step := range append(slices.Clone(m.kept), start+1) {
+		switch {
+		case step == next+1:
+			out = append(out, strconv.Itoa(next))
+		case step > next:
+			out = append(out, fmt.Sprintf("%d-%d", next, step-1))
+		}
+		next = max(next, step+1)
+	}
+	return strings.Join(out, ", ")
 }
 
 // add writes the line of one step at once, so that a reader sees it and a killed run keeps it.
@@ -91,6 +125,35 @@ func (m *metricsLog) write(step int, record any) error {
 }
 
 // sync makes the lines durable, before a checkpoint that stands on them.
-func (m *metricsLog) sync() error { return m.f.Sync() }
+func (m *metricsLog) sync() error {
+	if m.remote != nil {
+		return m.remote.publish()
+	}
+	return m.f.Sync()
+}
 
-func (m *metricsLog) close() error { return m.f.Close() }
+func (m *metricsLog) close() error {
+	if m.remote != nil {
+		return errors.Join(m.remote.publish(), m.f.Close())
+	}
+	return m.f.Close()
+}
+
+// replaceFile writes a file under a temporary name, syncs and renames it. The name is always the same, so that what a kill
+// leaves behind is written over; the lock of the storage path keeps others away.
+func replaceFile(path string, write func(io.Writer) error) (err error) {
+	tmp := filepath.Join(filepath.Dir(path), ".weft-"+filepath.Base(path)+".tmp")
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(tmp)
+		}
+	}()
+	if err = errors.Join(write(f), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}

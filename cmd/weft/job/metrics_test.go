@@ -31,7 +31,7 @@ func TestMetricsContinueAfterACheckpoint(t *testing.T) {
 		{"lines after the checkpoint go", metricsLines(1, 2, 3, 4), metricsLines(1, 2), 2},
 		{"a torn line goes", metricsLines(1, 2) + `{"step":3,"ep`, metricsLines(1, 2), 3},
 		{"all are kept", metricsLines(1, 2), metricsLines(1, 2), 2},
-		{"what is no metrics line ends it", metricsLines(1) + "hello\n" + metricsLines(2), metricsLines(1), 2},
+		{"what is no metrics line goes", metricsLines(1) + "hello\n" + metricsLines(2), metricsLines(1, 2), 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -53,6 +53,25 @@ func TestMetricsContinueAfterACheckpoint(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, files, 1, "no temporary file stays")
 		})
+	}
+}
+
+// Steps that have no line any more are told.
+func TestLostMetrics(t *testing.T) {
+	for _, c := range []struct {
+		kept         []int
+		first, start int
+		want         string
+	}{
+		{[]int{1, 2, 3}, 1, 3, ""},
+		{nil, 1, 0, ""},
+		{nil, 1, 1, "1"},
+		{nil, 1, 4, "1-4"},
+		{[]int{2, 5}, 1, 8, "1, 3-4, 6-8"},
+		{[]int{5, 7}, 5, 8, "6, 8"},
+		{[]int{1, 2, 2, 3}, 1, 4, "4"},
+	} {
+		require.Equal(t, c.want, (&metricsLog{kept: c.kept}).lost(c.first, c.start), "%+v", c)
 	}
 }
 

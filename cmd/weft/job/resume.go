@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
 	"weft/checkpoint"
-	"weft/checkpoint/storage"
 	"weft/engine"
 	"weft/engine/sharding"
 	"weft/engine/trainer"
@@ -28,34 +27,48 @@ type history struct {
 	// named tells that --resume names the one candidate; from is its folder when it is that of another run.
 	named bool
 	from  string
+	// folder is the run's; elsewhere opens the candidate of another folder.
+	folder    place
+	elsewhere *checkpoint.Manager
+}
+
+// where is a candidate's folder, for people and for --resume.
+func (h *history) where(e checkpoint.Entry) string {
+	if h.from != "" {
+		return h.from
+	}
+	return h.folder.of(e)
 }
 
 // openStorage takes the storage path for this process.
-func openStorage(c *Config) (*checkpoint.Manager, error) {
-	fsys, path, err := storage.Open(context.Background(), c.StoragePath)
-	if err != nil {
-		return nil, fmt.Errorf("--storage-path: %w", err)
+func openStorage(c *Config, r *report) (folder place, m *checkpoint.Manager, err error) {
+	if folder, err = openPlace(context.Background(), c.StoragePath); err != nil {
+		return folder, nil, fmt.Errorf("--storage-path: %w", err)
 	}
-	m, err := checkpoint.Open(fsys, path, checkpoint.Options{Keep: c.Keep, KeepBy: c.KeepBy, KeepLast: c.KeepLast, KeepEvery: c.KeepEvery})
+	defer folder.tellWaiting(r)()
+	m, err = checkpoint.Open(folder.fs, folder.name, checkpoint.Options{Keep: c.Keep, KeepBy: c.KeepBy, KeepLast: c.KeepLast, KeepEvery: c.KeepEvery})
 	if err != nil {
-		return nil, fmt.Errorf("--storage-path: %w", err)
+		return folder, nil, fmt.Errorf("--storage-path: %w", err)
 	}
-	return m, nil
+	return folder, m, nil
 }
 
 // readHistory looks for what --resume asks to continue, and refuses what it must not touch.
-func readHistory(c *Config, m *checkpoint.Manager) (*history, error) {
-	h := &history{}
+func readHistory(c *Config, folder place, m *checkpoint.Manager) (*history, error) {
+	h := &history{folder: folder}
 	var err error
-	if h.record, h.found, err = readRecord(c.StoragePath); err != nil {
+	if h.record, h.found, err = readRecord(folder); err != nil {
 		return nil, err
 	}
 	list, err := m.List()
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := os.Stat(filepath.Join(c.StoragePath, metricsName))
-	steps := err == nil && metrics.Size() > 0
+	metrics, err := folder.in(metricsName).size()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	steps := metrics > 0
 	trained := len(list) > 0 || steps
 	if steps && !h.found && len(list) == 0 {
 		return nil, fmt.Errorf("%s holds a %s that no run recorded in a %s there wrote, and weft would write over it: move it away or give another --storage-path", c.StoragePath, metricsName, recordName)
@@ -64,50 +77,74 @@ func readHistory(c *Config, m *checkpoint.Manager) (*history, error) {
 	slices.Reverse(list)
 	switch c.Resume {
 	case ResumeAuto:
-		h.candidates = list
+		if h.candidates, err = withIncomplete(m, list); err != nil {
+			return nil, err
+		}
 	case ResumeNever:
 		if trained {
 			return nil, fmt.Errorf("--resume never: %s holds a run already: give an empty --storage-path or another --run-name, or leave out --resume to continue that run", c.StoragePath)
 		}
 	default:
-		return h, h.findNamed(c.StoragePath, c.Resume, list)
+		return h, h.findNamed(c.Resume, list)
 	}
 	return h, nil
 }
 
+// withIncomplete puts checkpoints that lost their manifest among the others, newest first, so that they are met and named as
+// damaged, not passed over in silence.
+func withIncomplete(m *checkpoint.Manager, list []checkpoint.Entry) ([]checkpoint.Entry, error) {
+	lost, err := m.Incomplete()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range lost {
+		older := func(o checkpoint.Entry) bool {
+			return o.Step < e.Step || o.Step == e.Step && o.Revision < e.Revision
+		}
+		at := slices.IndexFunc(list, older)
+		if at < 0 {
+			at = len(list)
+		}
+		list = slices.Insert(list, at, e)
+	}
+	return list, nil
+}
+
 // findNamed takes the checkpoint that --resume names as the one candidate. One of another folder is where this folder's run
 // begins: once that run has checkpoints, it goes on from those. One of this folder must be its newest.
-func (h *history) findNamed(storage, path string, list []checkpoint.Entry) error {
-	dir, err := filepath.Abs(path)
+func (h *history) findNamed(url string, list []checkpoint.Entry) error {
+	named, err := openPlace(context.Background(), url)
 	if err != nil {
-		return err
+		return fmt.Errorf("--resume: %w", err)
 	}
+	dir := named.String()
 	for i, e := range list {
-		if e.Dir != dir {
+		if h.folder.of(e) != dir {
 			continue
 		}
 		if i > 0 {
-			return fmt.Errorf("--resume %s: %s of the same run is newer, and what follows would be mixed with it: use --resume auto, or give a new --run-name or --storage-path to begin a run of its own from there", path, list[0].Dir)
+			return fmt.Errorf("--resume %s: %s of the same run is newer, and what follows would be mixed with it: use --resume auto, or give a new --run-name or --storage-path to begin a run of its own from there", url, h.folder.of(list[0]))
 		}
 		h.named, h.candidates = true, []checkpoint.Entry{e}
 		return nil
 	}
 	if len(list) > 0 {
 		if h.record.From != dir {
-			return fmt.Errorf("--resume %s: the run in this --storage-path has checkpoints of its own, such as %s, and did not begin from that one: use --resume auto, or give a new --run-name or --storage-path", path, list[0].Dir)
+			return fmt.Errorf("--resume %s: the run in this --storage-path has checkpoints of its own, such as %s, and did not begin from that one: use --resume auto, or give a new --run-name or --storage-path", url, h.folder.of(list[0]))
 		}
 		h.candidates = list
 		return nil
 	}
-	if _, err := os.Stat(filepath.Join(dir, checkpoint.ManifestFile)); err != nil {
-		return fmt.Errorf("--resume %s is no checkpoint (%w): give a folder such as STORAGE/checkpoints/epoch-0001-step-00000016", path, err)
+	if _, err := named.in(checkpoint.ManifestFile).size(); err != nil {
+		return fmt.Errorf("--resume %s is no checkpoint (%w): give a folder such as STORAGE/checkpoints/epoch-0001-step-00000016", url, err)
 	}
 	if h.found && h.record.From != dir {
-		return fmt.Errorf("--resume %s: %s holds steps of a run that did not begin from there: give a new --run-name or --storage-path", path, filepath.Join(storage, metricsName))
+		return fmt.Errorf("--resume %s: %s holds steps of a run that did not begin from there: give a new --run-name or --storage-path", url, h.folder.in(metricsName))
 	}
 	h.named, h.from = true, dir
-	h.candidates = []checkpoint.Entry{{Name: filepath.Base(dir), Dir: dir}}
-	return nil
+	h.candidates = []checkpoint.Entry{{Name: path.Base(named.name), Dir: named.name}}
+	h.elsewhere, err = checkpoint.Open(named.fs, path.Dir(named.name), checkpoint.Options{ReadOnly: true})
+	return err
 }
 
 // request is the run that is asked for, before it is known where it begins.
@@ -123,6 +160,8 @@ type request struct {
 // resumePoint is a checkpoint that was restored, or chosen to be.
 type resumePoint struct {
 	entry checkpoint.Entry
+	// where is its folder, for people and for --resume.
+	where string
 	// at is the checkpoint's position, in steps of the run that continues.
 	at trainer.Position
 	// was is the record of the run that wrote it, now that of the run that continues.
@@ -138,11 +177,11 @@ func (h *history) usable(m *checkpoint.Manager, e checkpoint.Entry, want *reques
 	}
 	reader, err := m.OpenState(e)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, readable(err)
 	}
 	p, err := h.point(e, reader.Manifest(), want)
 	if err == nil {
-		err = want.fits(e, reader)
+		err = want.fits(p.where, reader)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, reader.Close())
@@ -151,12 +190,12 @@ func (h *history) usable(m *checkpoint.Manager, e checkpoint.Entry, want *reques
 }
 
 func (h *history) point(e checkpoint.Entry, manifest *checkpoint.Manifest, want *request) (*resumePoint, error) {
-	p := &resumePoint{entry: e}
+	p := &resumePoint{entry: e, where: h.where(e)}
 	if err := json.Unmarshal(manifest.Data, &p.at); err != nil {
-		return nil, fmt.Errorf("checkpoint %s does not say where in the data it stands: %w: was it written by weft finetune?", e.Dir, err)
+		return nil, fmt.Errorf("checkpoint %s does not say where in the data it stands: %w: was it written by weft finetune?", p.where, err)
 	}
 	var err error
-	if p.was, err = parseRecord(manifest.Config, e.Dir); err != nil {
+	if p.was, err = parseRecord(manifest.Config, p.where); err != nil {
 		return nil, err
 	}
 	return p, h.continues(p, want)
@@ -164,7 +203,7 @@ func (h *history) point(e checkpoint.Entry, manifest *checkpoint.Manifest, want 
 
 // continues checks that a run may go on from a point, or begin again where the point has no checkpoint, and completes it.
 func (h *history) continues(p *resumePoint, want *request) error {
-	where := p.entry.Dir
+	where := p.where
 	at, cannot := adapt(p.at, p.was.Settings, want.record.Settings)
 	p.now = want.record
 	p.now.Settings.ScheduleSteps = want.scheduleSteps(at)
@@ -211,15 +250,15 @@ func (h *history) alreadyChanged(p *resumePoint) (map[string]bool, error) {
 }
 
 // fits checks that a checkpoint's state is that of the model: a tensor more or less would be lost, or begin anew, unnoticed.
-func (want *request) fits(e checkpoint.Entry, reader *checkpoint.StateReader) error {
+func (want *request) fits(where string, reader *checkpoint.StateReader) error {
 	seen := 0
 	for _, have := range reader.Tensors() {
 		t, ok := want.tensors[have.Name]
 		switch {
 		case !ok:
-			return fmt.Errorf("checkpoint %s holds the trained tensor %s, which this model does not train: use the --model-id, --freeze and --scan it was written with, or begin a new run from its model/ folder", e.Dir, have.Name)
+			return fmt.Errorf("checkpoint %s holds the trained tensor %s, which this model does not train: use the --model-id, --freeze and --scan it was written with, or begin a new run from its model/ folder", where, have.Name)
 		case !slices.Equal(t.Shape, have.Shape) || t.DType != have.DType:
-			return fmt.Errorf("checkpoint %s holds the tensor %s as %s %v, this model as %s %v: use the --model-id it was written with", e.Dir, have.Name, have.DType, have.Shape, t.DType, t.Shape)
+			return fmt.Errorf("checkpoint %s holds the tensor %s as %s %v, this model as %s %v: use the --model-id it was written with", where, have.Name, have.DType, have.Shape, t.DType, t.Shape)
 		}
 		seen++
 	}
@@ -228,7 +267,7 @@ func (want *request) fits(e checkpoint.Entry, reader *checkpoint.StateReader) er
 	}
 	for _, name := range slices.Sorted(maps.Keys(want.tensors)) {
 		if _, ok := reader.Lookup(name); !ok {
-			return fmt.Errorf("checkpoint %s lacks the tensor %s, which this model trains: use the --model-id, --freeze and --scan it was written with, or begin a new run from its model/ folder", e.Dir, name)
+			return fmt.Errorf("checkpoint %s lacks the tensor %s, which this model trains: use the --model-id, --freeze and --scan it was written with, or begin a new run from its model/ folder", where, name)
 		}
 	}
 	return nil
@@ -238,6 +277,9 @@ func (want *request) fits(e checkpoint.Entry, reader *checkpoint.StateReader) er
 // warning, unless --resume named one. Nil: there is none, begin.
 func (h *history) choose(m *checkpoint.Manager, want *request, r *report) (*resumePoint, *checkpoint.StateReader, error) {
 	var faults []string
+	if h.elsewhere != nil {
+		m = h.elsewhere
+	}
 	for len(h.candidates) > 0 {
 		e := h.candidates[0]
 		p, reader, err := h.usable(m, e, want)
@@ -257,8 +299,8 @@ func (h *history) choose(m *checkpoint.Manager, want *request, r *report) (*resu
 }
 
 // begin is the record of a run without a checkpoint to continue from. One that made steps before it was killed binds it.
-func (h *history) begin(dir string, want *request) (runRecord, error) {
-	p := &resumePoint{entry: checkpoint.Entry{Dir: dir}, was: h.record}
+func (h *history) begin(want *request) (runRecord, error) {
+	p := &resumePoint{where: h.folder.String(), was: h.record}
 	if !h.found {
 		now := want.record
 		now.Settings.ScheduleSteps = want.scheduleSteps(p.at)
@@ -270,7 +312,7 @@ func (h *history) begin(dir string, want *request) (runRecord, error) {
 
 // pass drops the first candidate.
 func (h *history) pass(e checkpoint.Entry, err error, r *report) {
-	r.Log.Warn("checkpoint cannot be used, trying an older one", "checkpoint", e.Dir, "reason", oneLineError(err))
+	r.Log.Warn("checkpoint cannot be used, trying an older one", "checkpoint", h.where(e), "reason", oneLineError(err))
 	h.candidates = h.candidates[1:]
 }
 
@@ -281,7 +323,15 @@ func restore(state *engine.State, reader *checkpoint.StateReader, at trainer.Pos
 		return reader.ReadRegion(e.Name, r.Start, r.Size, dst)
 	})
 	state.Step = at.Step
-	return err
+	return readable(err)
+}
+
+// readable adds to an error of reading a checkpoint what helps, when it tells of no damage.
+func readable(err error) error {
+	if err == nil || errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrNewerFormat) {
+		return err
+	}
+	return fmt.Errorf("%w: nothing is lost: make the checkpoint readable and run the same command again", err)
 }
 
 // oneLineError is an error's text without line breaks.

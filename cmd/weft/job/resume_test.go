@@ -18,9 +18,9 @@ func TestForeignMetricsAreLeftAlone(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(foreign), 0o644))
 	for _, resume := range []string{ResumeAuto, ResumeNever} {
 		c := &Config{StoragePath: dir, Resume: resume}
-		m, err := openStorage(c)
+		folder, m, err := openStorage(c, newReport(Console{}, true))
 		require.NoError(t, err)
-		_, err = readHistory(c, m)
+		_, err = readHistory(c, folder, m)
 		require.NoError(t, m.Close())
 		require.ErrorContains(t, err, "metrics.jsonl")
 		require.ErrorContains(t, err, "another --storage-path")

@@ -46,6 +46,7 @@ type run struct {
 	report *report
 
 	inputs
+	folder  place // of the run
 	manager *checkpoint.Manager
 	history *history
 	rt      *engine.Runtime
@@ -111,11 +112,29 @@ func (r *run) interruptible(part func() error) error {
 // errStoppedEarly is a request to stop that came before there was anything to save.
 var errStoppedEarly = fmt.Errorf("%w: no step had begun; run the same command again", trainer.ErrStopped)
 
+// openStorage may wait for the lease of a run that died, which a request to stop does not.
 func (r *run) openStorage(context.Context) (err error) {
-	if r.manager, err = openStorage(r.Config); err != nil {
+	type opened struct {
+		folder  place
+		manager *checkpoint.Manager
+		err     error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		var o opened
+		o.folder, o.manager, o.err = openStorage(r.Config, r.report)
+		done <- o
+	}()
+	select {
+	case o := <-done:
+		r.folder, r.manager, err = o.folder, o.manager, o.err
+	case <-r.stop:
+		err = errStoppedEarly
+	}
+	if err != nil {
 		return err
 	}
-	r.history, err = readHistory(r.Config, r.manager)
+	r.history, err = readHistory(r.Config, r.folder, r.manager)
 	return err
 }
 
@@ -262,11 +281,12 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.metrics, err = openMetrics(r.StoragePath, from); err != nil {
+	if r.metrics, err = openRunMetrics(r.folder, r.manager.Owned, from); err != nil {
 		return nil, err
 	}
+	r.sayLost(from)
 	s := &saver{
-		manager: r.manager, model: r.model, state: r.state, record: record, metrics: r.metrics, report: r.report,
+		folder: r.folder, manager: r.manager, model: r.model, state: r.state, record: record, metrics: r.metrics, report: r.report,
 		tokensPerStep: r.globalBatch * r.MaxSeqLen,
 	}
 	if err := s.fits(from); err != nil {
@@ -302,7 +322,7 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	return r.completed(&Result{
-		Epoch: last.Epoch, Step: at.Step, Loss: last.Loss, Seconds: last.Seconds, TokensPerSec: last.TokensPerSec, Checkpoint: s.newest().Dir,
+		Epoch: last.Epoch, Step: at.Step, Loss: last.Loss, Seconds: last.Seconds, TokensPerSec: last.TokensPerSec, Checkpoint: r.folder.of(s.newest()),
 		EvalLoss: at.EvalLoss, Evaluated: r.evalSet != nil,
 	}), nil
 }
@@ -315,7 +335,7 @@ func (r *run) alreadyDone() (*Result, error) {
 	r.report.printf("All %d epochs of this run are done already; give more --num-epochs to continue it, or another --storage-path.", manifest.Epoch)
 	return r.completed(&Result{
 		Epoch: manifest.Epoch, Step: manifest.Step, Loss: m[metricLoss], Seconds: m[metricSeconds],
-		TokensPerSec: m[metricTokensPerS], Checkpoint: r.from.entry.Dir, EvalLoss: evalLoss, Evaluated: evaluated,
+		TokensPerSec: m[metricTokensPerS], Checkpoint: r.from.where, EvalLoss: evalLoss, Evaluated: evaluated,
 	}), nil
 }
 

@@ -29,6 +29,7 @@ const (
 
 // saver writes the checkpoints of a run.
 type saver struct {
+	folder  place
 	manager *checkpoint.Manager
 	model   *model
 	state   *engine.State
@@ -76,7 +77,7 @@ func (s *saver) saved(out checkpoint.Saved) {
 	s.mu.Lock()
 	s.last = out.Entry
 	s.mu.Unlock()
-	s.report.printf("Checkpoint successfully created at: %s\n%s", out.Entry.Dir, saveLine(out.Stats))
+	s.report.printf("Checkpoint successfully created at: %s\n%s", s.folder.of(out.Entry), saveLine(out.Stats))
 }
 
 // saveLine shows the figures of one save.

@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 )
@@ -126,54 +123,31 @@ func parseRecord(raw []byte, where string) (runRecord, error) {
 	return r, nil
 }
 
-// readRecord reads run.json; ok is false when there is none.
-func readRecord(dir string) (r runRecord, ok bool, err error) {
-	path := filepath.Join(dir, recordName)
-	raw, err := os.ReadFile(path)
+// readRecord reads run.json in the run's folder; ok is false when there is none.
+func readRecord(folder place) (r runRecord, ok bool, err error) {
+	file := folder.in(recordName)
+	raw, err := file.read()
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, false, nil
 	}
 	if err != nil {
 		return r, false, fmt.Errorf("read the record of the run: %w", err)
 	}
-	r, err = parseRecord(raw, path)
+	r, err = parseRecord(raw, file.String())
 	return r, err == nil, err
 }
 
 func (r runRecord) marshal() (json.RawMessage, error) { return json.MarshalIndent(r, "", "  ") }
 
-// write replaces run.json under dir.
-func (r runRecord) write(dir string) error {
+// write replaces run.json in the run's folder.
+func (r runRecord) write(folder place) error {
 	raw, err := r.marshal()
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, recordName)
-	write := func(w io.Writer) error {
-		_, err := w.Write(append(raw, '\n'))
-		return err
-	}
-	if err := replaceFile(path, write); err != nil {
-		return fmt.Errorf("write %s: %w: check the folder's permissions and free space", path, err)
+	file := folder.in(recordName)
+	if err := file.fs.Replace(file.name, append(raw, '\n')); err != nil {
+		return fmt.Errorf("write %s: %w: check its permissions and free space", file, err)
 	}
 	return nil
-}
-
-// replaceFile writes a file under a temporary name, syncs and renames it. The name is always the same, so that what a kill
-// leaves behind is written over; the lock of the storage path keeps others away.
-func replaceFile(path string, write func(io.Writer) error) (err error) {
-	tmp := filepath.Join(filepath.Dir(path), ".weft-"+filepath.Base(path)+".tmp")
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp)
-		}
-	}()
-	if err = errors.Join(write(f), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
 }

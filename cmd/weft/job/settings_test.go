@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"weft/checkpoint"
 )
 
 // Every setting that decides a run's numbers is compared, and a difference is named by its flag.
@@ -46,13 +48,13 @@ func TestEverySettingMustAgree(t *testing.T) {
 
 func TestRecordOfARun(t *testing.T) {
 	dir := t.TempDir()
-	_, ok, err := readRecord(dir)
+	_, ok, err := readRecord(place{checkpoint.OS{}, dir})
 	require.NoError(t, err)
 	require.False(t, ok)
 
 	old := newRecord(&Config{ModelFlags: ModelFlags{ModelID: "m"}, NumEpochs: 3}, settings{LearningRate: 2e-5, Seed: 42}, placement{Platform: "cpu", Devices: 4})
-	require.NoError(t, old.write(dir))
-	got, ok, err := readRecord(dir)
+	require.NoError(t, old.write(place{checkpoint.OS{}, dir}))
+	got, ok, err := readRecord(place{checkpoint.OS{}, dir})
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, old, got)
@@ -74,7 +76,7 @@ func TestRecordOfAnotherVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			require.False(t, name != "torn" && !json.Valid([]byte(raw)))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, recordName), []byte(raw), 0o644))
-			_, _, err := readRecord(dir)
+			_, _, err := readRecord(place{checkpoint.OS{}, dir})
 			require.ErrorContains(t, err, "another --storage-path")
 		})
 	}

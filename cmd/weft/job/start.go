@@ -26,7 +26,7 @@ func (r *run) chooseStart(ctx context.Context) error {
 	if r.from != nil {
 		return r.begin(r.from.now)
 	}
-	record, err := r.history.begin(r.StoragePath, r.want)
+	record, err := r.history.begin(r.want)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (r *run) begin(record runRecord) (err error) {
 	if r.began, err = r.begunLoader(record.Changes); err != nil {
 		return err
 	}
-	return r.record.write(r.StoragePath)
+	return r.record.write(r.folder)
 }
 
 // begunLoader is the loader of the epoch that the run goes on within, nil where its order is that of all epochs to come.
@@ -113,7 +113,7 @@ func (r *run) sayStart() {
 	if r.from == nil {
 		return
 	}
-	r.report.printf("resuming from %s: epoch %d, step %d", r.from.entry.Dir, r.from.at.Epoch+1, r.from.at.Step+1)
+	r.report.printf("resuming from %s: epoch %d, step %d", r.from.where, r.from.at.Epoch+1, r.from.at.Step+1)
 	for _, d := range r.from.changed {
 		r.report.printf("%-9s %s (--allow-changed)", "changed", d.text)
 	}
@@ -123,6 +123,21 @@ func (r *run) sayStart() {
 	if r.from.was.Placement != r.record.Placement {
 		r.report.Log.Warn("the run continues on other devices or with another --remat or --gathers: the mathematics is the same, the last bits may differ",
 			"before", fmt.Sprintf("%+v", r.from.was.Placement), "now", fmt.Sprintf("%+v", r.record.Placement))
+	}
+}
+
+// sayLost tells of steps before the start whose lines metrics.jsonl should have and has not. A run that began from a
+// checkpoint of another folder has those from there on; it is not known from where when all are gone.
+func (r *run) sayLost(from trainer.Position) {
+	first := 1
+	if r.record.From != "" {
+		first = from.Step + 1
+		if len(r.metrics.kept) > 0 {
+			first = r.metrics.kept[0]
+		}
+	}
+	if lost := r.metrics.lost(first, from.Step); lost != "" {
+		r.report.Log.Warn("metrics.jsonl has lost lines of steps that were done: they were damaged or deleted; the training does not read them", "steps", lost)
 	}
 }
 
