@@ -2,13 +2,15 @@
 
 Usage: check.py REQUEST.json, where REQUEST is
 
-    {"dir": folder, "batches": [{"input_ids": [[int]], "labels": [[int]], "attention_mask": [[0|1]]}], "texts": [str]}
+    {"dir": folder, "batches": [{"input_ids": [[int]], "labels": [[int]], "attention_mask": [[0|1]]}], "texts": [str],
+     "logits": file or ""}
 
 All three arrays of a batch have shape [rows, tokens]. Labels stand at their own positions (they are shifted here) and
 -100 means no target. The model runs in float32 with eager attention on the CPU. Prints one JSON object: the loss as the
 mean over all targets of all batches (float32 logits, the rest in float64), the number of targets, the names of tensors
 that the model misses and of tensors that it does not know, and, if the folder has a tokenizer.json, the texts encoded
-and decoded again.
+and decoded again. With "logits" the float32 logits of every batch, [rows, tokens, vocabulary], are written there one after the
+other, little-endian.
 """
 
 import json
@@ -26,8 +28,8 @@ import transformers  # noqa: E402
 IGNORED_LABEL = -100
 
 
-def batch_loss(model, batch):
-    """Returns the summed cross entropy (float) over the batch's targets, and their number."""
+def batch_loss(model, batch, logits_file):
+    """Returns the summed cross entropy (float) over the batch's targets, and their number. Writes the logits."""
     input_ids = torch.tensor(batch["input_ids"])
     labels = torch.tensor(batch["labels"])
     attention_mask = torch.tensor(batch["attention_mask"])
@@ -37,6 +39,8 @@ def batch_loss(model, batch):
     logits = model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
     if logits.dtype != torch.float32:
         raise TypeError(f"logits are {logits.dtype}, not float32")
+    if logits_file is not None:
+        logits_file.write(logits.contiguous().numpy().astype("<f4").tobytes())
     total, count = 0.0, 0
     for row_logits, row_labels in zip(logits[:, :-1], labels[:, 1:]):
         # One row at a time: a row of a large vocabulary takes much memory in float64.
@@ -51,7 +55,7 @@ def batch_loss(model, batch):
     return total, count
 
 
-def check_model(directory, batches):
+def check_model(directory, batches, logits_file):
     model, info = transformers.AutoModelForCausalLM.from_pretrained(
         directory, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
     model.eval()
@@ -61,7 +65,7 @@ def check_model(directory, batches):
     total, count = 0.0, 0
     with torch.no_grad():
         for batch in batches:
-            batch_total, batch_count = batch_loss(model, batch)
+            batch_total, batch_count = batch_loss(model, batch, logits_file)
             total, count = total + batch_total, count + batch_count
     return {
         "model_class": type(model).__name__,
@@ -95,7 +99,8 @@ def check_tokenizer(directory, texts):
 def main(request_path):
     with open(request_path, encoding="utf-8") as f:
         request = json.load(f)
-    result = check_model(request["dir"], request["batches"])
+    with open(request["logits"] or os.devnull, "wb") as logits_file:
+        result = check_model(request["dir"], request["batches"], logits_file if request["logits"] else None)
     result["tokenizer"] = check_tokenizer(request["dir"], request["texts"])
     result["versions"] = {"torch": torch.__version__, "transformers": transformers.__version__}
     json.dump(result, result_stream)

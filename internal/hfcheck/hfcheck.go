@@ -6,8 +6,10 @@ package hfcheck
 import (
 	"bytes"
 	_ "embed"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,6 +87,22 @@ func Loss(t testing.TB, dir string, batches []Batch) Result {
 	return result
 }
 
+// Logits is Loss that also returns the float32 logits of the batches, [rows, tokens, vocabulary] each, one after the other.
+func Logits(t testing.TB, dir string, batches []Batch) (Result, []float32) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "logits")
+	result, err := run(t, dir, request{Batches: batches, Logits: file})
+	require.NoError(t, err)
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Zero(t, len(raw)%4)
+	logits := make([]float32, len(raw)/4)
+	for i := range logits {
+		logits[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return result, logits
+}
+
 // Check is Loss for texts of the caller's choice, which the folder's tokenizer encodes and decodes; it asserts nothing
 // about them.
 func Check(t testing.TB, dir string, batches []Batch, texts []string) Result {
@@ -96,11 +114,25 @@ func Check(t testing.TB, dir string, batches []Batch, texts []string) Result {
 
 func check(t testing.TB, dir string, batches []Batch, texts []string) (Result, error) {
 	t.Helper()
+	return run(t, dir, request{Batches: batches, Texts: texts})
+}
+
+// request is what check.py is asked.
+type request struct {
+	Dir     string   `json:"dir"`
+	Batches []Batch  `json:"batches"`
+	Texts   []string `json:"texts"`
+	Logits  string   `json:"logits"`
+}
+
+func run(t testing.TB, dir string, r request) (Result, error) {
+	t.Helper()
 	python := pyenv.Ensure(t, "transformers", pyenv.ParseRequirements(requirements))
 	dir, err := filepath.Abs(dir)
 	require.NoError(t, err)
 	work := t.TempDir()
-	request, err := json.Marshal(map[string]any{"dir": dir, "batches": nonNil(batches), "texts": nonNil(texts)})
+	r.Dir, r.Batches, r.Texts = dir, nonNil(r.Batches), nonNil(r.Texts)
+	request, err := json.Marshal(r)
 	require.NoError(t, err)
 	scriptPath, requestPath := filepath.Join(work, "check.py"), filepath.Join(work, "request.json")
 	require.NoError(t, os.WriteFile(scriptPath, script, 0o644))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -141,7 +140,7 @@ func (p *ckptPlace) retention() checkpoint.Options {
 	var record struct {
 		Retention *retention `json:"retention"`
 	}
-	if raw, err := readWhole(p.fsys, path.Join(p.root, recordName)); err == nil && json.Unmarshal(raw, &record) == nil && record.Retention != nil {
+	if raw, err := storage.ReadAll(p.fsys, path.Join(p.root, recordName)); err == nil && json.Unmarshal(raw, &record) == nil && record.Retention != nil {
 		return record.Retention.options()
 	}
 	return checkpoint.Options{Keep: checkpoint.DefaultKeep, KeepBy: checkpoint.DefaultKeepBy}
@@ -190,14 +189,4 @@ func ordinal(n int) string {
 		}
 	}
 	return fmt.Sprintf("%d%s", n, suffix)
-}
-
-// readWhole reads a small file.
-func readWhole(fsys checkpoint.FS, name string) ([]byte, error) {
-	r, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
 }

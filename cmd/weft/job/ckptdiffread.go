@@ -57,7 +57,7 @@ func openDiffSource(ctx context.Context, url string) (*diffSource, error) {
 	there, err := fsys.List(name)
 	weights := slices.ContainsFunc(there, func(d checkpoint.DirEntry) bool { return strings.HasSuffix(d.Name, ".safetensors") })
 	if err == nil && weights && !has(there, checkpoint.ManifestFile) {
-		set, err := safetensors.OpenDir(name)
+		set, err := storage.OpenWeights(ctx, url)
 		if err != nil {
 			return nil, err
 		}

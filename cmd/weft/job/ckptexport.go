@@ -93,13 +93,21 @@ func ExportCheckpoint(ctx context.Context, c ExportConfig, console Console) (err
 	x.header()
 	folder := x.folder()
 	folder.MaxShardSize = limit
-	return checkpoint.WriteCheckedFolder(ctx, out, name, folder, func(tmp string) error {
+	err = checkpoint.WriteCheckedFolder(ctx, out, name, folder, func(tmp string) error {
 		return x.prove(ctx, storage.URL(out, tmp))
 	})
+	if errors.Is(err, checkpoint.ErrNotEmpty) {
+		return Input(err)
+	}
+	return err
 }
 
-// checkOut refuses a folder that holds something, before any work.
+// checkOut refuses a folder that holds something, before any work. On an object store that is left to the writer, which
+// knows what an export that died has left.
 func checkOut(fsys checkpoint.FS, name, url string) error {
+	if storage.IsRemote(url) {
+		return nil
+	}
 	there, err := fsys.List(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

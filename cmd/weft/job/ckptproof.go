@@ -24,21 +24,27 @@ const (
 	proofSeed   = 0x7765667470726f6f
 )
 
-// proofBatch is rows × tokens token ids, each row behind the BOS token where the model has one, by splitmix64 (Steele,
-// Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-func proofBatch(info arch.Info, rows, tokens int) []int32 {
-	ids := make([]int32, rows*tokens)
+// proofBatch is a batch of token ids and mask, row-major [rows, tokens].
+type proofBatch struct {
+	rows, tokens int
+	ids, mask    []int32
+}
+
+// randomBatch is rows of token ids, each behind the BOS token where the model has one, by splitmix64 (Steele, Lea, Flood:
+// Fast splittable pseudorandom number generators, 2014).
+func randomBatch(info arch.Info, rows, tokens int) proofBatch {
+	b := proofBatch{rows: rows, tokens: tokens, ids: make([]int32, rows*tokens), mask: make([]int32, rows*tokens)}
 	state := uint64(proofSeed)
-	for i := range ids {
+	for i := range b.ids {
 		state += 0x9e3779b97f4a7c15
 		z := (state ^ state>>30) * 0xbf58476d1ce4e5b9
 		z = (z ^ z>>27) * 0x94d049bb133111eb
-		ids[i] = int32((z ^ z>>31) % uint64(info.VocabSize))
+		b.ids[i], b.mask[i] = int32((z^z>>31)%uint64(info.VocabSize)), 1
 		if i%tokens == 0 && len(info.BOS) > 0 {
-			ids[i] = int32(info.BOS[0])
+			b.ids[i] = int32(info.BOS[0])
 		}
 	}
-	return ids
+	return b
 }
 
 // proof runs one model with several sets of weights on the same batch, in float32.
@@ -47,16 +53,17 @@ type proof struct {
 	model  arch.Model
 	inputs []engine.Input
 	step   *engine.Program
-	ids    []int32
-	rows   int
-	tokens int
+	batch  proofBatch
 	vocab  int
 }
 
 // proveLogits runs the batch through the checkpoint's float32 masters, through masters rounded on the fly and through the
 // folder. The folder must give the bits of the rounded ones: so all that differs from the masters is the rounding.
 func (x *export) proveLogits(ctx context.Context, back *hf.Source) (err error) {
-	p, err := x.openProof(ctx)
+	p, err := x.openProof(ctx, func(devices int) proofBatch {
+		info := x.files.arch.Info()
+		return randomBatch(info, (proofRows+devices-1)/devices*devices, min(proofTokens, info.MaxPositions))
+	})
 	if err != nil {
 		return fmt.Errorf("checking its logits: %w; --no-check leaves that out", err)
 	}
@@ -81,7 +88,7 @@ func (x *export) proveLogits(ctx context.Context, back *hf.Source) (err error) {
 // judge prints what the folder changed and refuses it when that is more than rounding.
 func (x *export) judge(p *proof, masters, rounded, folder []float32) error {
 	c := compareLogits(masters, folder, p.vocab)
-	x.report.printf("%-10s %d × %d tokens through the float32 masters and through the folder: %s", "logits", p.rows, p.tokens, c)
+	x.report.printf("%-10s %d × %d tokens through the float32 masters and through the folder: %s", "logits", p.batch.rows, p.batch.tokens, c)
 	if n := differing(rounded, folder); n > 0 {
 		return fmt.Errorf("the folder's logits are not those of the checkpoint's weights rounded to %s: %s of %s differ, by at most %g: export again, and report it when it stays", x.dtypeText(), count(n), count(len(folder)), compareLogits(rounded, folder, p.vocab).MaxAbs)
 	}
@@ -96,7 +103,8 @@ func (x *export) judge(p *proof, masters, rounded, folder []float32) error {
 	return nil
 }
 
-func (x *export) openProof(ctx context.Context) (p *proof, err error) {
+// openProof opens the devices and compiles the model for a batch, whose rows must be a multiple of the devices.
+func (x *export) openProof(ctx context.Context, batch func(devices int) proofBatch) (p *proof, err error) {
 	p = &proof{}
 	defer func() {
 		if err != nil {
@@ -110,11 +118,7 @@ func (x *export) openProof(ctx context.Context) (p *proof, err error) {
 	if p.model, err = x.declare(p.rt.Mesh()); err != nil {
 		return p, err
 	}
-	info := x.files.arch.Info()
-	devices := p.rt.Mesh().NumDevices()
-	p.vocab, p.tokens = info.VocabSize, min(proofTokens, info.MaxPositions)
-	p.rows = (proofRows + devices - 1) / devices * devices
-	p.ids = proofBatch(info, p.rows, p.tokens)
+	p.vocab, p.batch = x.files.arch.Info().VocabSize, batch(p.rt.Mesh().NumDevices())
 	return p, p.compile()
 }
 
@@ -126,7 +130,7 @@ func (p *proof) compile() (err error) {
 	}
 	policy := nn.Policy{Mesh: p.rt.Mesh(), DataAxes: p.rt.Mesh().AxisNames()}
 	for _, name := range []string{"batch/ids", "batch/mask"} {
-		p.inputs = append(p.inputs, engine.Input{Name: name, DType: dtypes.Int32, Dims: []int{p.rows, p.tokens}, Spec: policy.BatchSpec(2, 0)})
+		p.inputs = append(p.inputs, engine.Input{Name: name, DType: dtypes.Int32, Dims: []int{p.batch.rows, p.batch.tokens}, Spec: policy.BatchSpec(2, 0)})
 	}
 	p.step, err = p.rt.Compile("export_logits", p.inputs, func(in []*graph.Node) []engine.Output {
 		weights := map[string]*graph.Node{}
@@ -161,10 +165,8 @@ func (p *proof) logits(ctx context.Context, fill engine.ParamFill) ([]float32, e
 			return nil, err
 		}
 	}
-	ids := func(r sharding.Region, dst []byte) error {
-		return p.fillBatch(r, dst, func(i int) int32 { return p.ids[i] })
-	}
-	mask := func(r sharding.Region, dst []byte) error { return p.fillBatch(r, dst, func(int) int32 { return 1 }) }
+	ids := func(r sharding.Region, dst []byte) error { return p.batch.fill(p.batch.ids, r, dst) }
+	mask := func(r sharding.Region, dst []byte) error { return p.batch.fill(p.batch.mask, r, dst) }
 	if err := errors.Join(send(len(params), ids), send(len(params)+1, mask)); err != nil {
 		return nil, err
 	}
@@ -184,10 +186,11 @@ func (p *proof) logits(ctx context.Context, fill engine.ParamFill) ([]float32, e
 	return out, nil
 }
 
-func (p *proof) fillBatch(r sharding.Region, dst []byte, value func(i int) int32) error {
+// fill writes a region of ids or mask.
+func (b *proofBatch) fill(values []int32, r sharding.Region, dst []byte) error {
 	for row := range r.Size[0] {
 		for t := range r.Size[1] {
-			v := value((r.Start[0]+row)*p.tokens + r.Start[1] + t)
+			v := values[(r.Start[0]+row)*b.tokens+r.Start[1]+t]
 			binary.LittleEndian.PutUint32(dst[4*(row*r.Size[1]+t):], uint32(v))
 		}
 	}
