@@ -37,6 +37,26 @@ type Fill func(r sharding.Region, dst []byte) error
 // NewArray sends a tensor to the devices, shard by shard: fill is called once for every distinct local region, and
 // the host holds one region at a time.
 func (rt *Runtime) NewArray(dtype dtypes.DType, dims []int, spec sharding.Spec, fill Fill) (*Array, error) {
+	return rt.newArray(dtype, dims, spec, fill, nil)
+}
+
+// sendBuffer is the host memory of a region on its way to the devices, used again for the next.
+type sendBuffer struct{ bytes []byte }
+
+// take returns n bytes, which are not cleared; a buffer that is too small makes room for one that is not. Without a buffer
+// they are new, and zero.
+func (b *sendBuffer) take(n int) []byte {
+	if b == nil {
+		return make([]byte, n)
+	}
+	if cap(b.bytes) < n {
+		b.bytes = nil
+		b.bytes = make([]byte, n)
+	}
+	return b.bytes[:n]
+}
+
+func (rt *Runtime) newArray(dtype dtypes.DType, dims []int, spec sharding.Spec, fill Fill, buf *sendBuffer) (*Array, error) {
 	if err := spec.Check(rt.mesh, dims); err != nil {
 		return nil, err
 	}
@@ -45,7 +65,7 @@ func (rt *Runtime) NewArray(dtype dtypes.DType, dims []int, spec sharding.Spec, 
 		if a.shards[i] != nil {
 			continue
 		}
-		if err := a.send(i, fill); err != nil {
+		if err := a.send(i, fill, buf); err != nil {
 			a.Destroy()
 			return nil, err
 		}
@@ -54,10 +74,10 @@ func (rt *Runtime) NewArray(dtype dtypes.DType, dims []int, spec sharding.Spec, 
 }
 
 // send fills the region of local device i and copies it to every local device that holds the same region.
-func (a *Array) send(i int, fill Fill) error {
+func (a *Array) send(i int, fill Fill, buf *sendBuffer) error {
 	rt := a.rt
 	region := a.Spec.ShardOf(rt.mesh, a.Dims, rt.local[i])
-	host := make([]byte, region.Elements()*a.DType.Size())
+	host := buf.take(region.Elements() * a.DType.Size())
 	if err := fill(region, host); err != nil {
 		return err
 	}

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"golang.org/x/sync/errgroup"
 
 	"weft/engine/sharding"
 )
@@ -109,29 +111,64 @@ func (s *State) Entries() []Entry {
 	return out
 }
 
-// Restore replaces every tensor for which want is true with bytes from elsewhere, such as a checkpoint.
+// restoreWorkers is how many tensors Restore fills and sends at a time: while one is sent, others are read.
+const restoreWorkers = 4
+
+// Restore replaces every tensor for which want is true with bytes from elsewhere, such as a checkpoint. fill is called for
+// several tensors at a time, from their own goroutines, and must write all of dst, which holds something else before. The
+// host holds a region for each of up to four tensors. On an error some tensors are replaced and some are not.
 func (s *State) Restore(want func(Entry) bool, fill func(e Entry, r sharding.Region, dst []byte) error) error {
-	for i := range s.params {
-		if err := s.restore(&s.values[i], Entry{Name: s.params[i].Name, Param: s.params[i]}, want, fill); err != nil {
-			return err
+	work := make(chan func(*sendBuffer) error)
+	group, ctx := errgroup.WithContext(context.Background())
+	for range restoreWorkers {
+		group.Go(func() error {
+			buf := &sendBuffer{}
+			for job := range work {
+				if ctx.Err() != nil {
+					continue
+				}
+				if err := job(buf); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	s.eachRestored(want, func(e Entry, at **Array) bool {
+		select {
+		case work <- func(buf *sendBuffer) error { return s.restore(at, e, fill, buf) }:
+			return true
+		case <-ctx.Done():
+			return false
 		}
+	})
+	close(work)
+	return group.Wait()
+}
+
+// eachRestored calls restore for every tensor that is wanted, with its place, until it returns false.
+func (s *State) eachRestored(want func(Entry) bool, restore func(e Entry, at **Array) bool) {
+	for i, p := range s.params {
+		places := []**Array{&s.values[i]}
 		for j := range s.slots[i] {
-			e := Entry{Name: s.params[i].Name + "/" + s.names[j], Param: s.params[i], Slot: s.names[j]}
-			if err := s.restore(&s.slots[i][j], e, want, fill); err != nil {
-				return err
+			places = append(places, &s.slots[i][j])
+		}
+		for j, at := range places {
+			e := Entry{Name: p.Name, Param: p, Array: *at}
+			if j > 0 {
+				e.Slot = s.names[j-1]
+				e.Name += "/" + e.Slot
+			}
+			if want(e) && !restore(e, at) {
+				return
 			}
 		}
 	}
-	return nil
 }
 
-func (s *State) restore(at **Array, e Entry, want func(Entry) bool, fill func(Entry, sharding.Region, []byte) error) error {
-	e.Array = *at
-	if !want(e) {
-		return nil
-	}
+func (s *State) restore(at **Array, e Entry, fill func(Entry, sharding.Region, []byte) error, buf *sendBuffer) error {
 	old := *at
-	a, err := old.rt.NewArray(old.DType, old.Dims, old.Spec, func(r sharding.Region, dst []byte) error { return fill(e, r, dst) })
+	a, err := old.rt.newArray(old.DType, old.Dims, old.Spec, func(r sharding.Region, dst []byte) error { return fill(e, r, dst) }, buf)
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", e.Name, err)
 	}

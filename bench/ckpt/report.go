@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+
+	"weft/bench/internal/section"
+)
+
+var marks = section.Marks{Begin: "<!-- ckpt: begin; written by go run ./bench/ckpt -->", End: "<!-- ckpt: end -->"}
+
+// round is what one round measured, in seconds and bytes.
+type round struct {
+	DDZeros     float64 `json:"dd_zeros_s"`
+	DDSame      float64 `json:"dd_same_s"`
+	Blocking    float64 `json:"blocking_s"`
+	Stall       float64 `json:"async_stall_s"`
+	AsyncWrite  float64 `json:"async_write_s"`
+	AsyncWhole  float64 `json:"async_whole_s"`
+	Written     int64   `json:"async_written_bytes"`
+	Staged      int64   `json:"async_staged_bytes"`
+	ExtraMemory int64   `json:"async_extra_memory_bytes"`
+	ReadCold    float64 `json:"read_cold_s"`
+	LoadCold    float64 `json:"load_cold_s"`
+	ReadWarm    float64 `json:"read_warm_s"`
+	LoadWarm    float64 `json:"load_warm_s"`
+}
+
+// ratio is a figure with its limit: the median over the rounds of what was compared within each of them, and the range.
+type ratio struct {
+	Name   string  `json:"name"`
+	Median float64 `json:"median"`
+	Least  float64 `json:"least"`
+	Most   float64 `json:"most"`
+	// Limit is the target, Least or Most tells of which kind.
+	Limit   float64 `json:"limit"`
+	AtLeast bool    `json:"at_least"`
+	Held    bool    `json:"held"`
+}
+
+type report struct {
+	Bytes  int64   `json:"state_bytes"`
+	Rounds []round `json:"rounds"`
+	Ratios []ratio `json:"ratios"`
+}
+
+// ratios fills the figures from the rounds.
+func (r *report) ratios() {
+	add := func(name string, limit float64, atLeast bool, of func(round) float64) {
+		var all []float64
+		for _, x := range r.Rounds {
+			all = append(all, of(x))
+		}
+		slices.Sort(all)
+		m := median(all)
+		r.Ratios = append(r.Ratios, ratio{Name: name, Median: m, Least: all[0], Most: all[len(all)-1], Limit: limit, AtLeast: atLeast,
+			Held: atLeast && m >= limit || !atLeast && m < limit})
+	}
+	add("bytes/s written in the background ÷ dd of zeros with fsync", 0.8, true, func(x round) float64 { return x.DDZeros / x.AsyncWrite })
+	add("bytes/s written in the background ÷ dd of the same bytes with fsync", 0.8, true, func(x round) float64 { return x.DDSame / x.AsyncWrite })
+	add("bytes/s from the call to the commit ÷ dd of the same bytes with fsync", 0.8, true, func(x round) float64 { return x.DDSame / x.AsyncWhole })
+	add("stall of the step ÷ blocking save", 0.15, false, func(x round) float64 { return x.Stall / x.Blocking })
+	add("peak extra host memory ÷ state of the device", 1.2, false, func(x round) float64 { return float64(x.ExtraMemory) / float64(r.Bytes) })
+	add("bytes/s loaded ÷ plain sequential read, from the disk", 0.7, true, func(x round) float64 { return x.ReadCold / x.LoadCold })
+	add("bytes/s loaded ÷ plain sequential read, from the page cache", 0.7, true, func(x round) float64 { return x.ReadWarm / x.LoadWarm })
+}
+
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	if n%2 == 1 {
+		return sorted[n/2]
+	}
+	return (sorted[n/2-1] + sorted[n/2]) / 2
+}
+
+// markdown is the section.
+func (r *report) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n## Saving and loading\n\n", marks.Begin)
+	fmt.Fprintf(&b, "A train state of %.2f GB (float32 parameters and two moments, %d tensors) on one device of the CPU plugin, %s, %d cores; weft at %s. "+
+		"`go run ./bench/ckpt`: %d rounds in one process, every kind of work in each, one after the other; medians (least–greatest) of the ratios within a round.\n\n",
+		float64(r.Bytes)/1e9, 3*(matrices+1), cpuName(), runtime.NumCPU(), revision(), len(r.Rounds))
+	b.WriteString("| ratio | median | least–greatest | target | held |\n|---|---|---|---|---|\n")
+	for _, x := range r.Ratios {
+		fmt.Fprintf(&b, "| %s | %.3f | %.3f–%.3f | %s %g | %s |\n", x.Name, x.Median, x.Least, x.Most, map[bool]string{true: "≥", false: "<"}[x.AtLeast], x.Limit,
+			map[bool]string{true: "yes", false: "no"}[x.Held])
+	}
+	b.WriteString("\n| work | median, s | GB/s |\n|---|---|---|\n")
+	for _, w := range []struct {
+		name string
+		of   func(round) float64
+	}{
+		{"dd of zeros, conv=fsync", func(x round) float64 { return x.DDZeros }},
+		{"dd of the same bytes from the page cache, conv=fsync", func(x round) float64 { return x.DDSame }},
+		{"blocking save", func(x round) float64 { return x.Blocking }},
+		{"background save: stall of the step", func(x round) float64 { return x.Stall }},
+		{"background save: writing to the commit", func(x round) float64 { return x.AsyncWrite }},
+		{"plain sequential read, from the disk", func(x round) float64 { return x.ReadCold }},
+		{"load to the device, from the disk", func(x round) float64 { return x.LoadCold }},
+		{"plain sequential read, from the page cache", func(x round) float64 { return x.ReadWarm }},
+		{"load to the device, from the page cache", func(x round) float64 { return x.LoadWarm }},
+	} {
+		var all []float64
+		for _, x := range r.Rounds {
+			all = append(all, w.of(x))
+		}
+		slices.Sort(all)
+		fmt.Fprintf(&b, "| %s | %.3f | %.2f |\n", w.name, median(all), float64(r.Bytes)/1e9/median(all))
+	}
+	b.WriteString(notes)
+	b.WriteString(marks.End + "\n")
+	return b.String()
+}
+
+// notes say what the lines mean.
+const notes = `
+"From the disk" means that the file was dropped from this machine's page cache before. The plain read goes through one buffer of 1 MiB and throws
+the bytes away. The extra memory is the process's peak resident set during a background save, less what it was before the first buffer was taken; the
+device's own state is in the same process.
+`
+
+func cpuName() string {
+	out, err := exec.Command("sed", "-n", "s/^model name[^:]*: //p", "/proc/cpuinfo").Output()
+	name, _, _ := strings.Cut(string(out), "\n")
+	if err != nil || name == "" {
+		return runtime.GOARCH
+	}
+	return name
+}
+
+// revision is that of the repository.
+func revision() string {
+	out, err := exec.Command("git", "describe", "--always", "--dirty").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}
