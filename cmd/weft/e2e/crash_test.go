@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -77,27 +78,28 @@ func crashArgs(t *testing.T, more ...string) []string {
 	t.Helper()
 	return append([]string{"finetune", "--model-id", smallestConfig(t), "--random-init", "--dataset", write(t, "rows.jsonl", differentRows(8)),
 		"--platform", "cpu", "--devices", "2", "--batch-size-per-device", "1", "--max-seq-len", "16", "--compute-dtype", "float32",
-		"--num-epochs", "3", "--learning-rate", "1e-3", "--compile-cache", cache}, more...)
+		"--num-epochs", "3", "--save-every-steps", "3", "--learning-rate", "1e-3", "--compile-cache", cache}, more...)
 }
 
-// newCrash makes the run that the others are compared with, and counts its operations in one that prunes.
+// newCrash makes the run that the others are compared with.
 func newCrash(t *testing.T, more ...string) *crash {
 	t.Helper()
 	c := &crash{args: crashArgs(t, more...), whole: filepath.Join(t.TempDir(), "whole")}
 	o := finish(t, c.command(t, c.whole, nil, "--keep", "0"))
 	require.Zero(t, o.code, o.err)
-	c.want = lineValues(t, c.whole)
-	counted, trace := filepath.Join(t.TempDir(), "counted"), filepath.Join(t.TempDir(), "trace")
-	began := time.Now()
-	o = finish(t, c.command(t, counted, []string{"WEFT_FAULT_TRACE=" + trace}))
-	require.Zero(t, o.code, o.err)
-	c.took = time.Since(began)
-	require.Equal(t, c.want, lineValues(t, counted))
-	raw, err := os.ReadFile(trace)
-	require.NoError(t, err)
-	c.trace = operations(string(raw))
-	require.Greater(t, len(c.trace), 100)
+	c.want = lineValues(t, localDisk{c.whole}.files(t)["metrics.jsonl"])
 	return c
+}
+
+// count lets a run end on a ground, whose operations trace then gives.
+func (c *crash) count(t *testing.T, g ground, env []string, trace func() []operation) {
+	t.Helper()
+	began := time.Now()
+	o := finish(t, c.command(t, g.url(), append(g.env(), env...)))
+	require.Zero(t, o.code, o.err)
+	c.took, c.trace = time.Since(began), trace()
+	require.Equal(t, c.want, lineValues(t, g.files(t)["metrics.jsonl"]))
+	require.Greater(t, len(c.trace), 100)
 }
 
 func (c *crash) command(t testing.TB, storage string, env []string, more ...string) *exec.Cmd {
@@ -111,13 +113,11 @@ func (c *crash) command(t testing.TB, storage string, env []string, more ...stri
 	return cmd
 }
 
-// lineValues reads metrics.jsonl without what a clock decides.
-func lineValues(t testing.TB, storage string) []map[string]any {
+// lineValues reads the lines of a metrics.jsonl without what a clock decides.
+func lineValues(t testing.TB, lines string) []map[string]any {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(storage, "metrics.jsonl"))
-	require.NoError(t, err)
 	var out []map[string]any
-	for text := range strings.Lines(string(raw)) {
+	for text := range strings.Lines(lines) {
 		var line map[string]any
 		require.NoError(t, json.Unmarshal([]byte(text), &line), text)
 		for _, key := range []string{"step_time_s", "tokens_per_s", "eval_time_s"} {
@@ -130,21 +130,18 @@ func lineValues(t testing.TB, storage string) []map[string]any {
 
 var ofCheckpoint = regexp.MustCompile(`epoch-\d+-step-\d+`)
 
-func operations(trace string) []operation {
-	var out []operation
+// number counts operations of the same kind and checkpoint.
+func number(ops []operation) []operation {
 	counts := map[[2]string]int{}
-	for line := range strings.Lines(trace) {
-		kind, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-		op := operation{kind: kind, name: name, of: ofCheckpoint.FindString(name)}
-		counts[[2]string{kind, ""}]++
-		key := [2]string{kind, op.of}
-		if op.of != "" {
-			counts[key]++
+	for i := range ops {
+		key := [2]string{ops[i].kind, ops[i].of}
+		counts[key]++
+		if ops[i].of != "" {
+			counts[[2]string{ops[i].kind, ""}]++
 		}
-		op.n = counts[key]
-		out = append(out, op)
+		ops[i].n = counts[key]
 	}
-	return out
+	return ops
 }
 
 // place is where in a save an operation is, whichever the save.
@@ -167,7 +164,7 @@ func boundaries(trace []operation, n int, rng *rand.Rand) []kill {
 	at := map[string][]kill{}
 	for i, op := range trace {
 		whens := []string{"before", "after"}
-		if op.kind == "write" {
+		if op.kind == "write" || op.kind == "insert" {
 			whens = []string{"before", "half", "after"}
 		}
 		for _, when := range whens {
@@ -214,50 +211,72 @@ func runs(kills []kill, rng *rand.Rand) [][]kill {
 	return out
 }
 
-// Wherever a run is killed, the newest committed checkpoint is whole, nothing of somebody else's is touched, the next start
-// leaves no temporary file, and the run comes to the bits of one that was never stopped.
-func TestCrash(t *testing.T) {
-	kills := ciKills
-	if v := os.Getenv(killsEnv); v != "" {
-		n, err := strconv.Atoi(v)
-		require.NoError(t, err, killsEnv)
-		kills = n
+// crashKills is how many kills there are to be.
+func crashKills(t *testing.T) int {
+	t.Helper()
+	v := os.Getenv(killsEnv)
+	if v == "" {
+		return ciKills
 	}
-	c := newCrash(t)
-	rng := rand.New(rand.NewPCG(crashSeed, uint64(kills)))
-	instants := kills / 4
-	todo := boundaries(c.trace, kills-instants, rng)
-	points := len(todo)
-	for range kills - points {
-		part := 0.25 + 0.75*rng.Float64() // before that the storage is not open
-		todo = append(todo, kill{after: part, order: int(part * float64(len(c.trace)))})
+	n, err := strconv.Atoi(v)
+	require.NoError(t, err, killsEnv)
+	return n
+}
+
+// instants are n random moments of a run. The first quarter of its time is before the storage is open.
+func instants(n, operations int, rng *rand.Rand) []kill {
+	var out []kill
+	for range n {
+		part := 0.25 + 0.75*rng.Float64()
+		out = append(out, kill{after: part, order: int(part * float64(operations))})
 	}
-	began := time.Now()
-	queue := runs(todo, rng)
-	for len(queue) > 0 {
-		missed := c.run(t, queue[0], len(queue))
+	return out
+}
+
+// deal kills runs until all kills were met; each run is on a new ground.
+func (c *crash) deal(t *testing.T, points, moments []kill, rng *rand.Rand, fresh func(n int) ground) {
+	t.Helper()
+	began, all := time.Now(), len(points)+len(moments)
+	queue := runs(slices.Concat(points, moments), rng)
+	for n := 0; len(queue) > 0; n++ {
+		require.Less(t, n, 4*all, "a kill is never reached: %v", queue)
+		missed := c.run(t, fresh(n), queue[0], n)
 		if queue = queue[1:]; len(missed) > 0 {
-			require.Less(t, len(queue), 4*kills, "a kill is never reached: %v", missed)
 			queue = append(queue, missed)
 		}
 	}
-	require.GreaterOrEqual(t, c.kills, kills)
+	require.GreaterOrEqual(t, c.kills, all)
 	minutes := time.Since(began).Minutes()
-	t.Logf("%d kills at %d boundaries of %d operations and %d instants in %.1f minutes, %.0f a minute",
-		c.kills, points, len(c.trace), kills-points, minutes, float64(c.kills)/minutes)
+	t.Logf("%d kills at %d boundaries of %d operations and %d random instants in %.1f minutes, %.0f a minute",
+		c.kills, len(points), len(c.trace), len(moments), minutes, float64(c.kills)/minutes)
+}
+
+// Wherever a run is killed, the newest committed checkpoint is whole, nothing of somebody else's is touched, the next start
+// leaves no temporary file, and the run comes to the bits of one that was never stopped.
+func TestCrash(t *testing.T) {
+	kills := crashKills(t) * 3 / 4
+	c := newCrash(t)
+	dir := t.TempDir()
+	trace := filepath.Join(dir, "trace")
+	c.count(t, localDisk{filepath.Join(dir, "counted")}, []string{"WEFT_FAULT_TRACE=" + trace}, func() []operation { return readTrace(t, trace) })
+	rng := rand.New(rand.NewPCG(crashSeed, uint64(kills)))
+	moments := instants(kills/4, len(c.trace), rng)
+	c.deal(t, boundaries(c.trace, kills-len(moments), rng), moments, rng, func(n int) ground {
+		return localDisk{filepath.Join(dir, strconv.Itoa(n))}
+	})
 }
 
 // run kills one run as the chain says, lets it finish and checks it. It returns the kills that the run did not meet.
-func (c *crash) run(t *testing.T, chain []kill, name int) (missed []kill) {
-	v := &victim{crash: c, storage: filepath.Join(t.TempDir(), "run"), foreign: map[string]string{}}
+func (c *crash) run(t *testing.T, g ground, chain []kill, name int) (missed []kill) {
+	v := &victim{crash: c, ground: g, foreign: map[string]string{}}
 	for i, k := range chain {
 		label := fmt.Sprintf("run %d, kill %d of %+v", name, i, chain)
 		if !v.start(t, k, label) {
 			v.finished(t, label)
-			if k.spec != "" {
-				require.NotZero(t, i, "%s: the first start of a run does not reach it", label)
-			} else {
+			if k.after > 0 {
 				k.after *= 0.8 // this machine was faster than when the time was taken
+			} else {
+				require.NotZero(t, i, "%s: the first start of a run does not reach it", label)
 			}
 			return append([]kill{k}, chain[i+1:]...)
 		}
@@ -266,7 +285,7 @@ func (c *crash) run(t *testing.T, chain []kill, name int) (missed []kill) {
 		v.plant(t, i)
 	}
 	label := fmt.Sprintf("run %d, after %+v", name, chain)
-	require.False(t, v.start(t, kill{after: -1}, label), label)
+	require.False(t, v.start(t, kill{}, label), label)
 	v.finished(t, label)
 	return nil
 }
@@ -274,7 +293,7 @@ func (c *crash) run(t *testing.T, chain []kill, name int) (missed []kill) {
 // victim is one run.
 type victim struct {
 	*crash
-	storage string
+	ground
 	// newest is the newest checkpoint that was seen.
 	newest checkpoint.Entry
 	// foreign are files of somebody else: content by name, which is unique.
@@ -286,15 +305,12 @@ type victim struct {
 // start runs until the kill, or to the end: then it returns false.
 func (v *victim) start(t *testing.T, k kill, label string) (killed bool) {
 	t.Helper()
-	var env []string
-	if k.spec != "" {
-		env = []string{"WEFT_FAULT=" + k.spec}
-	}
-	cmd := v.command(t, v.storage, env)
+	cmd := v.command(t, v.url(), v.env())
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
+	defer v.arm(cmd, k)()
 	require.NoError(t, cmd.Start())
-	if k.spec == "" && k.after >= 0 {
+	if k.after > 0 {
 		timer := time.AfterFunc(time.Duration(k.after*float64(v.took)), func() { _ = cmd.Process.Kill() })
 		defer timer.Stop()
 	}
@@ -302,46 +318,54 @@ func (v *victim) start(t *testing.T, k kill, label string) (killed bool) {
 	v.pid, v.out = cmd.Process.Pid, out.String()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
-		require.Empty(t, errs.String(), label)
+		v.quiet(t, errs.String(), label)
 		return true
 	}
 	require.NoError(t, err, "%s: %s%s", label, v.out, errs.String())
+	v.quiet(t, errs.String(), label)
 	return false
 }
 
-// entries are the committed checkpoints, seen from outside.
+// entries are the committed checkpoints, seen from outside: each is whole and has the bits of the one of the same step of the
+// run that nobody stopped.
 func (v *victim) entries(t *testing.T, label string) []checkpoint.Entry {
 	t.Helper()
-	m, err := checkpoint.Open(checkpoint.OS{}, v.storage, checkpoint.Options{ReadOnly: true})
-	require.NoError(t, err, label)
+	m := v.manager(t)
 	list, err := m.List()
 	require.NoError(t, err, label)
+	lost, err := m.Incomplete()
+	require.NoError(t, err, label)
+	if !v.remote() { // there a checkpoint appears at once
+		require.Empty(t, lost, label)
+	}
+	have := v.files(t)
 	for _, e := range list {
 		require.NoError(t, m.Verify(e), label)
-		v.sameBits(t, e, label)
+		sameBits(t, v.whole, have, e.Name, label)
 	}
 	return list
 }
 
 var revision = regexp.MustCompile(`-r\d+$`)
 
-// sameBits compares a checkpoint with the one of the same step of the run that nobody stopped.
-func (v *victim) sameBits(t *testing.T, e checkpoint.Entry, label string) {
+// sameBits compares a checkpoint, among the files of a storage path, with the one of the same step under whole.
+func sameBits(t *testing.T, whole string, have map[string]string, name, label string) {
 	t.Helper()
-	whole := filepath.Join(v.whole, "checkpoints", revision.ReplaceAllString(e.Name, ""))
+	want := filepath.Join(whole, "checkpoints", revision.ReplaceAllString(name, ""))
+	compared := 0
 	for _, pattern := range []string{"state/*.safetensors", "model/*"} {
-		files, err := filepath.Glob(filepath.Join(whole, pattern))
+		files, err := filepath.Glob(filepath.Join(want, pattern))
 		require.NoError(t, err)
-		for _, want := range files {
-			rel, err := filepath.Rel(whole, want)
+		for _, file := range files {
+			rel, err := filepath.Rel(want, file)
 			require.NoError(t, err)
-			a, err := os.ReadFile(want)
+			raw, err := os.ReadFile(file)
 			require.NoError(t, err)
-			b, err := os.ReadFile(filepath.Join(e.Dir, rel))
-			require.NoError(t, err, label)
-			require.True(t, string(a) == string(b), "%s: %s of %s has other bits", label, rel, e.Name)
+			require.True(t, string(raw) == have[path.Join("checkpoints", name, rel)], "%s: %s of %s has other bits", label, rel, name)
+			compared++
 		}
 	}
+	require.NotZero(t, compared, "%s: there should be no checkpoint %s", label, name)
 }
 
 var (
@@ -354,7 +378,7 @@ func (v *victim) check(t *testing.T, label string) {
 	t.Helper()
 	list := v.entries(t, label)
 	if from := resumed.FindStringSubmatch(v.out); from != nil {
-		require.Equal(t, v.newest.Dir, from[1], "%s: it goes on from the newest", label)
+		require.Equal(t, v.newest.Name, path.Base(from[1]), "%s: it goes on from the newest", label)
 	} else if strings.Contains(v.out, "step 1/") {
 		require.Zero(t, v.newest.Step, "%s: it began although there was a checkpoint", label)
 	}
@@ -367,75 +391,38 @@ func (v *victim) check(t *testing.T, label string) {
 	}
 	require.GreaterOrEqual(t, now.Step, v.newest.Step, "%s: an older checkpoint is the newest", label)
 	for _, said := range announced.FindAllStringSubmatch(v.out, -1) {
-		require.GreaterOrEqual(t, now.Name, filepath.Base(said[1]), "%s: a checkpoint that was announced is gone", label)
+		require.GreaterOrEqual(t, now.Name, path.Base(said[1]), "%s: a checkpoint that was announced is gone", label)
 	}
 	v.newest = now
-	if strings.Contains(v.out, "program  ") { // it had the storage
-		v.noTemporary(t, strconv.Itoa(v.pid), label)
+	if strings.Contains(v.out, "program  ") { // it had the storage, and cleaned it
+		v.noTemporary(t, v.files(t), v.foreign, v.pid, label)
 	}
 	v.untouched(t, label)
-}
-
-// noTemporary wants no temporary file of processes other than pid; a folder that had to stay for somebody else's file has
-// only that in it.
-func (v *victim) noTemporary(t *testing.T, pid, label string) {
-	t.Helper()
-	own := regexp.MustCompile(`^\.weft-tmp-.*-` + pid + `-\d+$`)
-	require.NoError(t, filepath.WalkDir(v.storage, func(path string, d os.DirEntry, err error) error {
-		require.NoError(t, err, label)
-		inTemp := strings.Contains(path, "/.weft-tmp-")
-		switch {
-		case pid != "" && own.MatchString(d.Name()):
-			return filepath.SkipDir
-		case d.IsDir() || v.foreign[d.Name()] != "" || d.Name() == checkpoint.LockFile:
-		case pid != "" && strings.HasPrefix(d.Name(), ".weft-") && !inTemp: // run.json or metrics.jsonl under way
-		default:
-			require.False(t, inTemp || strings.HasPrefix(d.Name(), ".weft-"), "%s: %s is left", label, path)
-		}
-		return nil
-	}))
-	if pid != "" {
-		return
-	}
-	temps, err := filepath.Glob(filepath.Join(v.storage, "checkpoints", ".weft-tmp-*"))
-	require.NoError(t, err)
-	for _, dir := range temps {
-		empty := true
-		require.NoError(t, filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
-			empty = empty && d.IsDir()
-			return err
-		}))
-		require.False(t, empty, "%s: %s is left", label, dir)
-	}
 }
 
 // plant puts files of somebody else where the run works.
 func (v *victim) plant(t *testing.T, n int) {
 	t.Helper()
 	put := func(dir string) {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return
-		}
 		name := fmt.Sprintf("foreign-%d.safetensors", len(v.foreign))
-		v.foreign[name] = strings.Repeat(name, len(v.foreign)+1)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(v.foreign[name]), 0o644))
+		content := strings.Repeat(name, len(v.foreign)+1)
+		if v.put(t, path.Join(dir, name), content) {
+			v.foreign[name] = content
+		}
 	}
-	folder := filepath.Join(v.storage, "checkpoints")
 	switch n % 4 {
 	case 0:
-		put(v.storage)
-		put(folder)
+		put("")
+		put("checkpoints")
 	case 1:
-		if v.newest.Dir != "" {
-			put(v.newest.Dir)
-			put(filepath.Join(v.newest.Dir, "state"))
+		if v.newest.Name != "" {
+			put("checkpoints/" + v.newest.Name)
+			put("checkpoints/" + v.newest.Name + "/state")
 		}
 	case 2:
-		temps, err := filepath.Glob(filepath.Join(folder, ".weft-tmp-*"))
-		require.NoError(t, err)
-		for _, dir := range temps {
+		for _, dir := range v.temporary(t) {
 			put(dir)
-			put(filepath.Join(dir, "model"))
+			put(path.Join(dir, "state"))
 		}
 	}
 }
@@ -444,14 +431,11 @@ func (v *victim) plant(t *testing.T, n int) {
 func (v *victim) untouched(t *testing.T, label string) {
 	t.Helper()
 	found := map[string]string{}
-	_ = filepath.WalkDir(v.storage, func(path string, d os.DirEntry, err error) error {
-		if err == nil && v.foreign[d.Name()] != "" {
-			raw, err := os.ReadFile(path)
-			require.NoError(t, err, label)
-			found[d.Name()] = string(raw)
+	for name, content := range v.files(t) {
+		if base := path.Base(name); v.foreign[base] != "" {
+			found[base] = content
 		}
-		return nil
-	})
+	}
 	require.Equal(t, v.foreign, found, label)
 }
 
@@ -463,7 +447,8 @@ func (v *victim) finished(t *testing.T, label string) {
 	require.NotEmpty(t, list, label)
 	last := checkpoints(t, v.whole)
 	require.Equal(t, filepath.Base(last[len(last)-1]), revision.ReplaceAllString(list[len(list)-1].Name, ""), label)
-	require.Equal(t, v.want, lineValues(t, v.storage), label)
-	v.noTemporary(t, "", label)
+	have := v.files(t)
+	require.Equal(t, v.want, lineValues(t, have["metrics.jsonl"]), label)
+	v.noTemporary(t, have, v.foreign, 0, label)
 	v.untouched(t, label)
 }
