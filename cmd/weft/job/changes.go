@@ -158,8 +158,8 @@ func (h batchHint) String() string {
 }
 
 // adapt re-expresses a position that was reached under other settings, so that of the epoch's rows none is left out and none is
-// taken twice. Its error says why that cannot be.
-func adapt(at trainer.Position, was, now settings) (trainer.Position, error) {
+// taken twice. Its error says why that cannot be. steps is how many an epoch has now.
+func adapt(at trainer.Position, was, now settings, steps int) (trainer.Position, error) {
 	if at.StepInEpoch == 0 {
 		return at, nil
 	}
@@ -170,7 +170,8 @@ func adapt(at trainer.Position, was, now settings) (trainer.Position, error) {
 	if rows%now.GlobalBatch != 0 {
 		return at, fmt.Errorf("it stands within epoch %d, after %d rows, which are no whole number of global batches of %d: take one that divides them, or change the batch at an epoch's end", at.Epoch+1, rows, now.GlobalBatch)
 	}
-	at.StepInEpoch = rows / now.GlobalBatch
+	// No more than all, which a last batch that was not full and is now left out would be.
+	at.StepInEpoch = min(rows/now.GlobalBatch, steps)
 	return at, nil
 }
 

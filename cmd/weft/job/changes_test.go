@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"weft/checkpoint"
 	"weft/data"
 	"weft/engine/trainer"
 )
@@ -35,7 +34,7 @@ func base() settings {
 
 // wants is a request for a run with settings, 64 rows and 3 epochs on 2 devices.
 func wants(s settings, allowed ...string) *request {
-	w := &request{allowed: map[string]bool{}, record: runRecord{Format: recordFormat, Settings: s, Placement: placement{Devices: 2}}}
+	w := &request{allowed: map[string]bool{}, stepsPerEpoch: 64 / s.GlobalBatch, record: runRecord{Format: recordFormat, Settings: s, Placement: placement{Devices: 2}}}
 	for _, a := range allowed {
 		w.allowed[a] = true
 	}
@@ -53,7 +52,7 @@ func TestDifferencesAreNamedTogether(t *testing.T) {
 	now := base()
 	now.LearningRate, now.Seed, now.GlobalBatch, now.TokenizerContent, now.DatasetContent = 2e-3, 7, 4, "u", "e"
 	h := &history{}
-	p := &resumePoint{entry: checkpoint.Entry{Dir: "out"}, was: runRecord{Settings: base()}, at: trainer.Position{Epoch: 1, Step: 8}}
+	p := &resumePoint{where: "out", was: runRecord{Settings: base()}, at: trainer.Position{Epoch: 1, Step: 8}}
 	require.EqualError(t, h.continues(p, wants(now, "seed")), "out belongs to a run with other settings: "+
 		"the content of --tokenizer is another: its tokenizer fingerprint was t, it is u now; "+
 		"the global batch (--batch-size-per-device × devices) was 8, it is 4 now (give --batch-size-per-device 4 to keep it on 2 devices); "+
@@ -72,7 +71,7 @@ func TestOtherDataWithinAnEpoch(t *testing.T) {
 	now := base()
 	now.DatasetSplit, now.DatasetContent = "train[:64]", "e"
 	h := &history{}
-	p := &resumePoint{entry: checkpoint.Entry{Dir: "out"}, was: runRecord{Settings: base()}, at: trainer.Position{Epoch: 1, Step: 11, StepInEpoch: 3}}
+	p := &resumePoint{where: "out", was: runRecord{Settings: base()}, at: trainer.Position{Epoch: 1, Step: 11, StepInEpoch: 3}}
 	require.ErrorContains(t, h.continues(p, wants(now, "dataset-split")), "other data can begin at an epoch's end")
 	require.ErrorContains(t, h.continues(p, wants(now)), "--allow-changed does not help here (it stands within epoch 2, after 3 steps,")
 	p.at = trainer.Position{Epoch: 2, Step: 16}
@@ -140,7 +139,7 @@ func TestBatchChangedWithinAnEpoch(t *testing.T) {
 		ds := rowsOf(t, rows)
 		seen := map[int32]int{}
 		take(t, ds, was, 0, done, seen)
-		at, err := adapt(trainer.Position{Epoch: 0, Step: done, StepInEpoch: done}, settings{GlobalBatch: was}, settings{GlobalBatch: now})
+		at, err := adapt(trainer.Position{Epoch: 0, Step: done, StepInEpoch: done}, settings{GlobalBatch: was}, settings{GlobalBatch: now}, (rows+now-1)/now)
 		if err != nil {
 			if done*was%now == 0 {
 				t.Fatalf("refused: %v", err)
@@ -157,6 +156,14 @@ func TestBatchChangedWithinAnEpoch(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An epoch whose last batch, of the rows left over, was done has no step left when those rows are left out now.
+func TestLastBatchLeftOutAfterwards(t *testing.T) {
+	s := settings{GlobalBatch: 4}
+	at, err := adapt(trainer.Position{Step: 4, StepInEpoch: 4}, s, s, 3)
+	require.NoError(t, err)
+	require.Equal(t, trainer.Position{Step: 4, StepInEpoch: 3}, at)
 }
 
 // rowsOf is a data set whose row i holds the id i alone, but for what a target needs.

@@ -151,6 +151,8 @@ func (h *history) findNamed(url string, list []checkpoint.Entry) error {
 type request struct {
 	record  runRecord
 	allowed map[string]bool
+	// stepsPerEpoch is how many steps an epoch has.
+	stepsPerEpoch int
 	// scheduleSteps is the number of updates of a run that stands at a position, 0 where no schedule depends on it.
 	scheduleSteps func(at trainer.Position) int
 	// tensors are those of the train state, by name.
@@ -204,7 +206,7 @@ func (h *history) point(e checkpoint.Entry, manifest *checkpoint.Manifest, want 
 // continues checks that a run may go on from a point, or begin again where the point has no checkpoint, and completes it.
 func (h *history) continues(p *resumePoint, want *request) error {
 	where := p.where
-	at, cannot := adapt(p.at, p.was.Settings, want.record.Settings)
+	at, cannot := adapt(p.at, p.was.Settings, want.record.Settings, want.stepsPerEpoch)
 	p.now = want.record
 	p.now.Settings.ScheduleSteps = want.scheduleSteps(at)
 	var err error

@@ -33,26 +33,13 @@ func (r *run) chooseStart(ctx context.Context) error {
 	return r.begin(record)
 }
 
-// fingerprint is that of the model. To read all of its weights may take minutes, so a request to stop does not wait for it.
+// fingerprint is that of the model.
 func (r *run) fingerprint(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-r.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	content, err := r.model.fingerprint(ctx, func(bytes int64) {
+	return r.model.fingerprint(ctx, func(bytes int64) {
 		if bytes >= announcedBytes {
 			r.report.printf("%-9s reading %s of weights once, to know them again", "model", size(int(bytes)))
 		}
 	})
-	if err != nil && ctx.Err() != nil {
-		return "", r.interruptible(func() error { return err })
-	}
-	return content, err
 }
 
 // announcedBytes is the size from which reading takes a while.
@@ -151,7 +138,8 @@ func (r *run) request(modelContent string) (*request, error) {
 		record: newRecord(r.Config, r.settings(modelContent), placement{
 			Platform: r.rt.Platform(), Devices: r.rt.Mesh().NumDevices(), Remat: r.Remat, OneGather: r.Gathers == 1,
 		}),
-		allowed: allowed,
+		allowed:       allowed,
+		stepsPerEpoch: r.loader.StepsPerEpoch(),
 		scheduleSteps: func(at trainer.Position) int {
 			if r.Schedule == "constant" {
 				return 0
