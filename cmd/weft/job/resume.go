@@ -175,7 +175,7 @@ type resumePoint struct {
 // usable reads a candidate's position and record and checks that the run may continue it.
 func (h *history) usable(m *checkpoint.Manager, e checkpoint.Entry, want *request) (*resumePoint, *checkpoint.StateReader, error) {
 	if e.Err != nil {
-		return nil, nil, e.Err
+		return nil, nil, readable(e.Err)
 	}
 	reader, err := m.OpenState(e)
 	if err != nil {
