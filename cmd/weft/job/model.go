@@ -77,6 +77,19 @@ func (m *model) fill(p engine.Param, r sharding.Region, dst []byte) error {
 	return m.Init(p, r, m.seed, dst)
 }
 
+// loaded is called when all parameters have their first values. Weights of which a file was read to the last byte are compared
+// with the checksum of their store.
+func (m *model) loaded() error {
+	if m.source == nil {
+		return nil
+	}
+	m.source.Set().Release()
+	if _, err := m.source.Set().Check(); err != nil {
+		return fmt.Errorf("--model-id: %w", err)
+	}
+	return nil
+}
+
 // countParameters counts the elements of the trained and the frozen parameters.
 func countParameters(params []engine.Param) (trained, frozen int) {
 	for _, p := range params {

@@ -252,6 +252,9 @@ func (r *run) fillState() (err error) {
 	if r.state, err = r.rt.NewState(r.model, r.opt, r.model.fill); err != nil {
 		return err
 	}
+	if err := r.model.loaded(); err != nil {
+		return err
+	}
 	for r.from != nil {
 		fault := restore(r.state, r.reader, r.from.at)
 		if fault == nil || !errors.Is(fault, checkpoint.ErrDamaged) || r.history.named {
