@@ -5,12 +5,14 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 )
 
 var stateName = regexp.MustCompile(`^process-\d+-shard-\d+\.safetensors$`)
 
 // Incomplete returns the folders with the name of a checkpoint that hold files of
-// train state and no manifest, in the order of their steps. No save leaves one, so
+// train state and neither a manifest nor a list of intent, in the order of their
+// steps. No save leaves one, so
 // each was a checkpoint until somebody lost its manifest: Err is a [*DamagedError].
 // A run must not pass one over for an older checkpoint without saying so.
 func (m *Manager) Incomplete() ([]Entry, error) {
@@ -27,6 +29,13 @@ func (m *Manager) Incomplete() ([]Entry, error) {
 		e.Dir, e.Linked = path.Join(m.dir, d.Name), d.Link
 		if e.read(m.fs) {
 			continue
+		}
+		inside, err := m.fs.List(e.Dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, explain(m.root, err)
+		}
+		if slices.ContainsFunc(inside, func(f DirEntry) bool { return f.Name == intentFile }) {
+			continue // being written or deleted, on an object store, or left so by a run that died
 		}
 		state, err := m.fs.List(path.Join(e.Dir, StateDir))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -64,8 +64,8 @@ func (m *Manager) Faults(ctx context.Context, e Entry, progress func(file string
 		return err
 	}
 	man, err := readManifest(m.fs, e.Dir)
-	if err == nil && e.Err != nil {
-		err = e.Err // the manifest is whole and that of another folder
+	if e.Err != nil && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+		err = e.Err // the manifest is whole and that of another folder, or lost
 	}
 	if err != nil {
 		return faults, note(err)

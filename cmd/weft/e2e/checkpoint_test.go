@@ -102,6 +102,12 @@ func TestCheckpointCommands(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(raw), `"format_version":1`, `"format_version":9`, 1)), 0o644))
 		require.Regexp(t, `epoch-0003-step-00000018 +18 +3 .* newer +newest`, must(t, "checkpoint", "ls", storage))
 		require.Contains(t, failed(t, weft(t, "checkpoint", "verify", ckpts[2])), "use the weft that wrote it or a newer one")
+		require.NoError(t, os.Remove(file))
+		require.Regexp(t, `epoch-0003-step-00000018 +18 +3 .* damaged +- +unreadable`, must(t, "checkpoint", "ls", storage))
+		for _, path := range []string{storage, ckpts[2]} {
+			require.Contains(t, failed(t, weft(t, "checkpoint", "verify", path)), "damaged in manifest.json: it is missing, though there is train state")
+			require.Contains(t, failed(t, weft(t, "checkpoint", "export", path, filepath.Join(t.TempDir(), "x"))), "it is missing, though there is train state")
+		}
 		require.NoError(t, os.WriteFile(file, raw, 0o644))
 	})
 	t.Run("diff", func(t *testing.T) {

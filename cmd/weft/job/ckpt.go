@@ -22,6 +22,8 @@ type ckptPlace struct {
 	manager *checkpoint.Manager
 	// entries are all checkpoints of root, oldest first; of a lone one only itself.
 	entries []checkpoint.Entry
+	// incomplete are folders of root that lost their manifest, of which no command can make anything.
+	incomplete []checkpoint.Entry
 	// one is the checkpoint that PATH names, nil for a folder of several.
 	one *checkpoint.Entry
 }
@@ -44,7 +46,9 @@ func openCheckpoints(ctx context.Context, url string) (*ckptPlace, error) {
 }
 
 func (p *ckptPlace) open(name string) (err error) {
-	if inside := path.Dir(name); path.Base(inside) == checkpoint.Folder {
+	inside := path.Dir(name)
+	single := path.Base(inside) == checkpoint.Folder
+	if single {
 		p.root = path.Dir(inside)
 	}
 	if p.manager, err = checkpoint.Open(p.fsys, p.root, checkpoint.Options{ReadOnly: true}); err != nil {
@@ -60,10 +64,22 @@ func (p *ckptPlace) open(name string) (err error) {
 	if has(there, checkpoint.ManifestFile) {
 		return p.openOne(name)
 	}
+	if p.incomplete, err = p.manager.Incomplete(); err != nil {
+		return err
+	}
+	if single {
+		for _, e := range p.incomplete {
+			if e.Dir == name {
+				p.one, p.entries, p.incomplete = &e, []checkpoint.Entry{e}, nil
+				return nil
+			}
+		}
+		return p.nothing(there)
+	}
 	if p.entries, err = p.manager.List(); err != nil {
 		return err
 	}
-	if len(p.entries) == 0 && !has(there, checkpoint.Folder) && !has(there, recordName) && path.Base(name) != checkpoint.Folder {
+	if len(p.entries)+len(p.incomplete) == 0 && !has(there, checkpoint.Folder) && !has(there, recordName) && path.Base(name) != checkpoint.Folder {
 		return p.nothing(there)
 	}
 	return nil
@@ -113,21 +129,29 @@ func has(list []checkpoint.DirEntry, name string) bool {
 // shown is how a folder is called in messages.
 func (p *ckptPlace) shown(e checkpoint.Entry) string { return storage.URL(p.fsys, e.Dir) }
 
-// selected are the checkpoints that PATH names.
+// selected are the checkpoints that PATH names, those without a manifest first.
 func (p *ckptPlace) selected() []checkpoint.Entry {
 	if p.one != nil {
 		return []checkpoint.Entry{*p.one}
 	}
-	return p.entries
+	return slices.Concat(p.incomplete, p.entries)
 }
 
 // newest is the checkpoint that PATH names, for a run's folder its newest.
 func (p *ckptPlace) newest() (checkpoint.Entry, error) {
-	list := p.selected()
+	list := p.entries
+	if p.one != nil {
+		list = p.selected()
+	}
 	if len(list) == 0 {
 		return checkpoint.Entry{}, Input(fmt.Errorf("%s holds no checkpoint yet", p.url))
 	}
 	e := list[len(list)-1]
+	for _, lost := range p.incomplete {
+		if lost.Step > e.Step {
+			return e, fmt.Errorf("%w; or give the folder of another one of %s", lost.Err, p.url)
+		}
+	}
 	if e.Err != nil && p.one == nil && len(list) > 1 {
 		return e, fmt.Errorf("the newest checkpoint cannot be used: %w; or give another one of %s", e.Err, p.url)
 	}

@@ -155,6 +155,7 @@ func (x *export) header() {
 	x.report.printf("%-10s %s: epoch %d, step %d", "checkpoint", x.place.shown(x.entry), manifest.Epoch, manifest.Step)
 	x.report.printf("%-10s %s: %s trained parameters of the train state (float32), %s frozen ones and companion files of %s",
 		"model", x.files.arch.Info().Name, count(trained), count(frozen), x.origin)
+	x.report.printf("%-10s %d tensors to %s, then reading them back", "writing", len(x.tensors), x.Out)
 	for _, n := range x.notes {
 		x.report.Log.Warn(n)
 	}

@@ -74,6 +74,9 @@ func ListCheckpoints(ctx context.Context, url string) (*CheckpointList, error) {
 			best = ranked[0].Name
 		}
 	}
+	for _, e := range p.incomplete {
+		out.Checkpoints = append(out.Checkpoints, p.describe(checkpoint.Decision{Entry: e, Keep: []checkpoint.Reason{checkpoint.KeptFaulty}}))
+	}
 	for i, d := range rules.Decide(p.entries) {
 		if p.one != nil && d.Entry.Name != p.one.Name {
 			continue

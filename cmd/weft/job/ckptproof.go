@@ -68,6 +68,9 @@ func (x *export) proveLogits(ctx context.Context, back *hf.Source) (err error) {
 		return fmt.Errorf("checking its logits: %w; --no-check leaves that out", err)
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
+	trained, frozen := countParameters(p.model.Params())
+	x.report.printf("%-10s running the model in float32 on %d × %s, %s of weights at a time; --no-check leaves it out",
+		"checking", p.rt.Mesh().NumDevices(), p.rt.DeviceKind(), decimalSize(4*int64(trained+frozen)))
 	masters, err := p.logits(ctx, x.read)
 	if err != nil {
 		return fmt.Errorf("checking its logits: %w", err)
