@@ -41,9 +41,9 @@ type Compiled struct {
 
 // Exceeded is how far a program is from fitting.
 type Exceeded struct {
-	// TemporariesBytes are what the program would take on a device beside its arguments, UsedBytes all that it would take;
-	// the compiler gives one or the other, or none.
-	TemporariesBytes, UsedBytes int64
+	// UsedBytes is all that the program would take on a device, 0 where the compiler does not say. It has two messages: one
+	// speaks of "HLO temporaries" and counts arguments and results as well, a donated argument and its result once.
+	UsedBytes int64
 	// Message is the compiler's own, on one line.
 	Message string
 }
@@ -170,11 +170,11 @@ func (c *Compiled) Close() error {
 	return c.ahead.Destroy()
 }
 
-// temporariesOf and usedOf find the figures in the messages of libtpu.
-var (
-	temporariesOf = regexp.MustCompile(`temporaries \(([0-9.]+)([KMGT]?)\) exceeds`)
-	usedOf        = regexp.MustCompile(`Used ([0-9.]+)([KMGT]?) of [0-9.]+[KMGT]? hbm`)
-)
+// usedOf finds the figure in the messages of libtpu.
+var usedOf = []*regexp.Regexp{
+	regexp.MustCompile(`temporaries \(([0-9.]+)([KMGT]?)\) exceeds`),
+	regexp.MustCompile(`Used ([0-9.]+)([KMGT]?) of [0-9.]+[KMGT]? hbm`),
+}
 
 // exceeded reads the error of a program that does not fit, nil for any other.
 func exceeded(err error) *Exceeded {
@@ -183,11 +183,10 @@ func exceeded(err error) *Exceeded {
 		return nil
 	}
 	e := &Exceeded{Message: pe.Error()}
-	if m := temporariesOf.FindStringSubmatch(pe.Message); m != nil {
-		e.TemporariesBytes = size(m[1], m[2])
-	}
-	if m := usedOf.FindStringSubmatch(pe.Message); m != nil {
-		e.UsedBytes = size(m[1], m[2])
+	for _, of := range usedOf {
+		if m := of.FindStringSubmatch(pe.Message); m != nil {
+			e.UsedBytes = max(e.UsedBytes, size(m[1], m[2]))
+		}
 	}
 	return e
 }

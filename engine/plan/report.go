@@ -100,8 +100,8 @@ func Analyze(c *Compiled, f Facts) (*Report, error) {
 	r.HBM.LimitBytes = c.LimitBytes
 	if c.Exceeded != nil {
 		r.Error = c.Exceeded.Message
-		r.HBM.TemporariesBytes = c.Exceeded.TemporariesBytes
-		r.HBM.PeakBytes = max(c.Exceeded.UsedBytes, r.HBM.argumentBytes()+r.HBM.TemporariesBytes)
+		r.HBM.PeakBytes = max(c.Exceeded.UsedBytes, r.HBM.argumentBytes())
+		r.HBM.TemporariesBytes = r.HBM.PeakBytes - r.HBM.argumentBytes()
 		r.Assumptions = []string{"the compiler gave up on fitting the step in memory: peak_bytes is its last figure, and there is no program to count"}
 		return r, nil
 	}

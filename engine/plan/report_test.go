@@ -48,7 +48,7 @@ func TestExceeded(t *testing.T) {
 	}
 	e := exceeded(oom("E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO temporaries (82.5G) exceeds available HBM (31.24G)."))
 	require.NotNil(t, e)
-	require.EqualValues(t, 82.5*(1<<30), e.TemporariesBytes)
+	require.EqualValues(t, 82.5*(1<<30), e.UsedBytes)
 	e = exceeded(oom("XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 40.00G of 31.24G hbm. Exceeded hbm capacity by 8.76G."))
 	require.NotNil(t, e)
 	require.EqualValues(t, 40<<30, e.UsedBytes)
@@ -65,7 +65,7 @@ func TestReportOfWhatDoesNotFit(t *testing.T) {
 	require.NoError(t, err)
 	c := &Compiled{
 		Lowered: &engine.Lowered{Mesh: mesh}, Topology: top, LimitBytes: 1000,
-		Exceeded: &Exceeded{TemporariesBytes: 5000, Message: "no room"},
+		Exceeded: &Exceeded{UsedBytes: 5800, Message: "no room"},
 	}
 	params := []engine.Param{{Name: "w", DType: dtypes.Float32, Dims: []int{100}, Trainable: true}}
 	r, err := Analyze(c, Facts{Params: params, Slots: []string{"m"}, UsefulFLOPs: 7})
@@ -73,6 +73,7 @@ func TestReportOfWhatDoesNotFit(t *testing.T) {
 	require.False(t, r.Fits)
 	require.Equal(t, "no room", r.Error)
 	require.EqualValues(t, 5800, r.HBM.PeakBytes)
+	require.EqualValues(t, 5000, r.HBM.TemporariesBytes)
 	_, err = c.Save(t.TempDir())
 	require.ErrorContains(t, err, "does not fit")
 	require.NoError(t, c.Close())

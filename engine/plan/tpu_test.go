@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -170,6 +171,43 @@ func TestPlanOfWhatDoesNotFitOnLibtpu(t *testing.T) {
 		require.Greater(t, r.HBM.PeakBytes, r.HBM.LimitBytes)
 		require.Contains(t, r.Error, "Ran out of memory")
 		require.NotContains(t, r.Error, "\n")
+	})
+}
+
+// What the compiler calls temporaries is all that a program takes: an argument that is updated in place once, one that is
+// not and its result too.
+func TestExceededCountsArgumentsOnLibtpu(t *testing.T) {
+	const text = `module @huge attributes {mhlo.num_partitions = 16 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%%s: tensor<%dx1048576xf32>%s, %%x: tensor<65536x16xf32>) -> (tensor<%[1]dx1048576xf32>, tensor<f32>) {
+    %%zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %%y = stablehlo.dot_general %%x, %%x, contracting_dims = [1] x [1] : (tensor<65536x16xf32>, tensor<65536x16xf32>) -> tensor<65536x65536xf32>
+    %%kept = stablehlo.optimization_barrier %%y : tensor<65536x65536xf32>
+    %%a = stablehlo.reduce(%%kept init: %%zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<65536x65536xf32>, tensor<f32>) -> tensor<f32>
+    %%n = stablehlo.add %%s, %%s : tensor<%[1]dx1048576xf32>
+    return %%n, %%a : tensor<%[1]dx1048576xf32>, tensor<f32>
+  }
+}`
+	const row = 1 << 22 // of the state, bytes
+	inChild(t, func(t *testing.T, p Plugin) {
+		top, err := tpu.Parse("v6e:4x4")
+		require.NoError(t, err)
+		for _, c := range []struct {
+			name, donated string
+			state, want   int64 // GiB
+		}{
+			{"in place", " {tf.aliasing_output = 0 : i32}", 20, 20 + 16},
+			{"not in place", "", 20, 20 + 20}, // whose result may come after the others are gone
+		} {
+			inputs := []engine.Input{{Name: "s", DType: dtypes.Float32, Dims: []int{int(c.state << 30 / row), 1 << 20}}}
+			compiled, err := Compile(t.Context(), p, top, lowered(t, fmt.Sprintf(text, c.state<<30/row, c.donated), inputs...), pjrt.EffortO0)
+			require.NoError(t, err, c.name)
+			require.NotNil(t, compiled.Exceeded, c.name)
+			r, err := Analyze(compiled, Facts{})
+			require.NoError(t, err, c.name)
+			t.Logf("%s: %s", c.name, r.Error)
+			require.InEpsilon(t, c.want<<30, r.HBM.PeakBytes, 0.02, c.name)
+			require.Equal(t, r.HBM.PeakBytes, r.HBM.BatchBytes+r.HBM.TemporariesBytes)
+		}
 	})
 }
 
