@@ -29,7 +29,7 @@ type cloud struct {
 
 func startCloud(t *testing.T) *cloud {
 	t.Helper()
-	c := &cloud{Server: gcstest.Start(t, "bucket"), model: tinyModel(t, "gemma4-tiny-sharded-bf16", nil)}
+	c := &cloud{Server: gcstest.Start(t, "bucket", "own"), model: tinyModel(t, "gemma4-tiny-sharded-bf16", nil)}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	_, err := w.Write([]byte(differentRows(14)))
@@ -183,6 +183,13 @@ func TestRunOnCloudStorage(t *testing.T) {
 		o = c.run(t, c.remote("gs://bucket/third", "--resume", "gs://bucket/runs/gemma")...)
 		require.Equal(t, 2, o.code)
 		require.Contains(t, o.err, "--resume gs://bucket/runs/gemma is no checkpoint")
+	})
+	t.Run("a bucket is a folder", func(t *testing.T) {
+		o := c.run(t, c.remote("gs://own", "--num-epochs", "1")...)
+		require.Zero(t, o.code, o.err)
+		require.Contains(t, o.out, "Saved checkpoint: gs://own/checkpoints/epoch-0001-step-00000006\n")
+		require.Contains(t, c.Objects("own"), "run.json")
+		require.Contains(t, c.Objects("own"), "metrics.jsonl")
 	})
 	t.Run("other settings", func(t *testing.T) {
 		o := c.run(t, c.remote(storage, "--run-name", name, "--learning-rate", "1e-4", "--num-epochs", "4")...)

@@ -77,8 +77,8 @@ func (m *model) fill(p engine.Param, r sharding.Region, dst []byte) error {
 	return m.Init(p, r, m.seed, dst)
 }
 
-// loaded is called when all parameters have their first values. Weights of which a file was read to the last byte are compared
-// with the checksum of their store.
+// loaded is called when weights were read. Those of which a file was read to the last byte are compared with the checksum of
+// their store.
 func (m *model) loaded() error {
 	if m.source == nil {
 		return nil

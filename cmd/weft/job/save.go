@@ -111,7 +111,8 @@ func (s *saver) finish(ctx context.Context) error {
 	if s.async == nil {
 		return nil
 	}
-	return s.async.Close(ctx)
+	// The exports have read tensors of the source that the devices did not need.
+	return errors.Join(s.async.Close(ctx), s.model.loaded())
 }
 
 // fits reports, before the first step, that there is no room for a checkpoint: hours of training would end without one. It
