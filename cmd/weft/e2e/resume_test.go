@@ -53,7 +53,7 @@ func lines(storage string) int {
 	return strings.Count(string(raw), "\n")
 }
 
-// A run killed in the middle of epoch 2, or asked to stop there, and started again gives the same bits as one that was
+// A run killed in the middle, or asked to stop there, and started again gives the same bits as one that was
 // never stopped: in every step's metrics, in the exported weights and in the train state.
 func TestInterruptedRunGivesTheSameBits(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "whole")
@@ -80,6 +80,8 @@ func TestInterruptedRunGivesTheSameBits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			storage := filepath.Join(t.TempDir(), "run")
 			cmd, log := start(t, storage, demoStepsPerEpoch+3, demoArgs(storage)...)
+			// The first epoch's checkpoint is written beside the steps.
+			require.Eventually(t, func() bool { return len(checkpoints(t, storage)) > 0 }, time.Minute, time.Millisecond)
 			if c.signal == syscall.SIGTERM {
 				require.Contains(t, refused(t, demoArgs(storage)...), "is locked by process")
 			}
@@ -87,7 +89,7 @@ func TestInterruptedRunGivesTheSameBits(t *testing.T) {
 			_ = cmd.Wait()
 			require.Equal(t, c.code, cmd.ProcessState.ExitCode(), log.String())
 			done := lines(storage)
-			require.Less(t, done, 2*demoStepsPerEpoch, "the signal came too late to be in epoch 2")
+			require.Less(t, done, demoSteps, "the signal came too late to be within the run")
 			if c.code == 75 {
 				require.Contains(t, log.String(), "weft: stopped before the end at step ")
 				require.Contains(t, log.String(), "run the same command again to continue\n")
