@@ -4,11 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"log/slog"
-	"os"
-	"os/signal"
 	"reflect"
-	"syscall"
-	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -35,7 +31,7 @@ type finetuneCmd struct {
 func (finetuneCmd) Help() string {
 	return `Trains all parameters of a model on the records of a file and writes, at each epoch's end, a checkpoint under --storage-path: the model as a Hugging Face folder, with the tensor names and dtypes it came with, and the train state. Each step is a line of metrics.jsonl there.
 
-Killed at any moment, the same command continues from the last checkpoint, with the same numbers to the bit as a run that was never stopped. SIGINT and SIGTERM finish the step, save and exit with code 75; a second one exits at once. A folder that holds a run with other settings is refused, and every difference named; --allow-changed goes on in spite of those that it names (docs/checkpoint.md says what that means for each).
+Killed at any moment, the same command continues from the last checkpoint, with the same numbers to the bit as a run that was never stopped. SIGTERM, SIGINT and SIGHUP finish the step, save and exit with code 75 within --grace-period; a second one, more than a second later, skips the save. The last line says what was saved and what was lost. A run goes on when the reader of its output goes away. A folder that holds a run with other settings is refused, and every difference named; --allow-changed goes on in spite of those that it names (docs/checkpoint.md says what that means for each).
 
 The flags --model-id, --topology, --accelerator-type, --num-workers, --dataset-split, --num-epochs, --batch-size-per-device and --storage-path are those of the published Ray Train job for Gemma 4, as are the learning rate, weight decay, sequence length, seed and the dropped last batch.`
 }
@@ -59,8 +55,9 @@ func (*finetuneCmd) BeforeResolve(ctx *kong.Context) error {
 
 // Run trains.
 func (c *finetuneCmd) Run(s streams) error {
-	stop := make(chan struct{})
-	defer onSignals(stop)()
+	stop, undo := onSignals()
+	defer undo()
+	keepOnWithoutReader()
 	console := job.Console{
 		Out:      s.Out,
 		Terminal: isTerminal(s.Out),
@@ -68,33 +65,6 @@ func (c *finetuneCmd) Run(s streams) error {
 	}
 	_, err := job.Run(context.Background(), c.Config, stop, console)
 	return err
-}
-
-// sameRequest is how long after the first signal another one is taken for the same: timeout(1), for one, signals both a
-// process and its group.
-const sameRequest = time.Second
-
-// onSignals closes stop at the first SIGINT or SIGTERM and exits at the second. It returns what undoes it.
-func onSignals(stop chan struct{}) (undo func()) {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	go func() {
-		if _, ok := <-signals; !ok {
-			return
-		}
-		close(stop)
-		first := time.Now()
-		for range signals {
-			if time.Since(first) > sameRequest {
-				// The last checkpoint is committed and nothing else of the run is needed to continue.
-				os.Exit(exitRetry)
-			}
-		}
-	}()
-	return func() {
-		signal.Stop(signals)
-		close(signals)
-	}
 }
 
 // dropTime leaves the time out of log lines: what collects them adds its own.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"time"
 
 	"weft/checkpoint"
 	"weft/checkpoint/storage"
@@ -68,6 +69,10 @@ type Config struct {
 	Resume       string `group:"output" default:"auto" placeholder:"auto|PATH|never" help:"auto: continue from the newest checkpoint of the run's folder, from the beginning when there is none. PATH, also a gs:// URL: begin a run of its own from that checkpoint of another folder, or continue from the newest one of this folder; given again, it goes on where that run stands. never: begin, and refuse a folder that holds a run."`
 	AllowChanged string `name:"allow-changed" group:"output" placeholder:"FLAG,…" help:"Continue although these flags were others, such as 'learning-rate,seed'; a changed content of the model, the tokenizer or the data is named by its flag too. What changed, and at which step, is recorded in run.json and in the checkpoints. A change under which the state or the order of the rows could not go on is refused all the same."`
 
+	SaveEverySteps int           `name:"save-every-steps" group:"output" default:"0" placeholder:"N" help:"Save a checkpoint after every N steps too, and not at the ends of epochs alone. It has the train state without the model folder, which 'weft checkpoint export' makes of it. 0: none."`
+	SaveEvery      time.Duration `name:"save-every" group:"output" default:"0" placeholder:"DURATION" help:"Save such a checkpoint after the step during which this time since the last save has passed, such as 10m. 0: none."`
+	GracePeriod    time.Duration `name:"grace-period" group:"output" default:"30s" placeholder:"DURATION" help:"Time from SIGTERM, SIGINT or SIGHUP to the end of the process: the step under way is finished and the state saved in it. Where that takes longer, the steps since the newest checkpoint are lost. Give less than what is between a platform's SIGTERM and its SIGKILL."`
+
 	Demo bool `group:"demo" help:"Train a small Gemma 4 with random weights on records inside the binary, on 4 virtual CPU devices: needs no file and no network but the CPU plugin. Other flags change it."`
 }
 
@@ -122,12 +127,19 @@ func (c *Config) checkNumbers() error {
 		{"--devices", c.Devices, 0, maxDevices},
 		{"--num-workers", c.NumWorkers, 0, maxDevices},
 		{"--keep", c.Keep, 0, math.MaxInt32},
+		{"--save-every-steps", c.SaveEverySteps, 0, math.MaxInt32},
 		{"--keep-last", c.KeepLast, 0, math.MaxInt32},
 		{"--keep-every", c.KeepEvery, 0, math.MaxInt32},
 	} {
 		if err := n.check(); err != nil {
 			return err
 		}
+	}
+	switch {
+	case c.SaveEvery < 0:
+		return fmt.Errorf("--save-every is %v: give a time such as 10m, 0 for none", c.SaveEvery)
+	case c.GracePeriod <= 0:
+		return fmt.Errorf("--grace-period is %v: give a time such as 30s", c.GracePeriod)
 	}
 	if _, err := parseTopology(c.Topology); err != nil {
 		return err

@@ -94,6 +94,14 @@ func (r *report) end() {
 	r.bars = nil
 }
 
+// mute ends the report: of what goes on nothing is told.
+func (r *report) mute() {
+	r.end()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Out = io.Discard
+}
+
 // step reports one step.
 func (r *report) step(s trainer.StepRecord) {
 	left := ""

@@ -26,24 +26,27 @@ type Result struct {
 	Checkpoint string
 }
 
-// Run trains as c says, from the newest checkpoint on when there is one, and returns when all epochs are done. When
-// stop is closed it finishes the step that runs, saves and returns trainer.ErrStopped. What is wrong with the input is
-// an InputError.
-func Run(ctx context.Context, c Config, stop <-chan struct{}, console Console) (*Result, error) {
+// Run trains as c says, from the newest checkpoint on when there is one, and returns when all epochs are done. Asked to stop,
+// it finishes the step that runs, saves and returns an error that wraps trainer.ErrStopped, as every end by stop does. What is
+// wrong with the input is an InputError.
+func Run(ctx context.Context, c Config, stop *Stop, console Console) (*Result, error) {
 	if err := c.Check(); err != nil {
 		return nil, Input(err)
 	}
 	c.enterRunFolder()
-	r := &run{Config: &c, stop: stop, report: newReport(console, false)}
-	result, err := r.do(ctx)
-	return result, errors.Join(err, r.close())
+	if stop == nil {
+		stop = &Stop{}
+	}
+	r := &run{Config: &c, stop: stop.Request, report: newReport(console, false)}
+	return r.supervise(ctx, stop.Abort)
 }
 
 // run is a run being assembled, from the inputs to the loop.
 type run struct {
 	*Config
-	stop   <-chan struct{}
-	report *report
+	stop     <-chan struct{}
+	report   *report
+	progress progress
 
 	inputs
 	folder  place // of the run
@@ -66,8 +69,6 @@ type run struct {
 	metrics *metricsLog
 
 	globalBatch int
-	// abandoned tells that a compilation still runs, on devices that must not be closed under it.
-	abandoned bool
 }
 
 // inputs are what a run reads before it needs a device.
@@ -84,79 +85,45 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		// The inputs before the storage: what is wrong with them leaves no folder behind.
 		r.readInputs, r.openStorage, r.openDevices, r.openModel, r.openBatches, r.chooseStart,
 	} {
-		if err := r.interruptible(func() error { return prepare(ctx) }); err != nil {
+		if err := unlessDone(ctx, prepare); err != nil {
 			return nil, Input(err)
 		}
 	}
 	if r.from != nil && r.from.at.Epoch >= r.NumEpochs {
 		return r.alreadyDone()
 	}
-	for _, prepare := range []func() error{r.compile, r.fillState} {
-		if err := r.interruptible(prepare); err != nil {
+	for _, prepare := range []func(context.Context) error{r.compile, r.fillState} {
+		if err := unlessDone(ctx, prepare); err != nil {
 			return nil, err
 		}
+	}
+	if !r.progress.phase.CompareAndSwap(phasePreparing, phaseTraining) {
+		return nil, errAborted
 	}
 	return r.train(ctx)
 }
 
-// interruptible runs one part of the preparation, unless the run was asked to stop: then there is nothing to save.
-func (r *run) interruptible(part func() error) error {
-	select {
-	case <-r.stop:
-		return errStoppedEarly
-	default:
-		return part()
+// unlessDone runs one part of the preparation unless the context is cancelled. No part of it is interrupted: see supervise.
+func unlessDone(ctx context.Context, part func(context.Context) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
+	return part(ctx)
 }
 
-// errStoppedEarly is a request to stop that came before there was anything to save.
-var errStoppedEarly = fmt.Errorf("%w: no step had begun; run the same command again", trainer.ErrStopped)
-
-// openStorage may wait for the lease of a run that died, which a request to stop does not.
+// openStorage may wait for the lease of a run that died.
 func (r *run) openStorage(context.Context) (err error) {
-	type opened struct {
-		folder  place
-		manager *checkpoint.Manager
-		err     error
-	}
-	done := make(chan opened, 1)
-	go func() {
-		var o opened
-		o.folder, o.manager, o.err = openStorage(r.Config, r.report)
-		done <- o
-	}()
-	select {
-	case o := <-done:
-		r.folder, r.manager, err = o.folder, o.manager, o.err
-	case <-r.stop:
-		err = errStoppedEarly
-	}
-	if err != nil {
+	if r.folder, r.manager, err = openStorage(r.Config, r.report); err != nil {
 		return err
 	}
 	r.history, err = readHistory(r.Config, r.folder, r.manager)
 	return err
 }
 
-// readInputs reads everything that needs no device. A large file takes minutes and a pipe may never end, so a request to
-// stop does not wait for it.
-func (r *run) readInputs(context.Context) error {
-	type result struct {
-		in  inputs
-		err error
-	}
-	done := make(chan result, 1)
-	go func() {
-		in, err := readInputs(r.Config)
-		done <- result{in, err}
-	}()
-	select {
-	case read := <-done:
-		r.inputs = read.in
-		return read.err
-	case <-r.stop:
-		return errStoppedEarly
-	}
+// readInputs reads everything that needs no device.
+func (r *run) readInputs(context.Context) (err error) {
+	r.inputs, err = readInputs(r.Config)
+	return err
 }
 
 func readInputs(c *Config) (in inputs, err error) {
@@ -177,20 +144,10 @@ func readInputs(c *Config) (in inputs, err error) {
 	return in, err
 }
 
-// openDevices may download a plugin, which a request to stop ends.
+// openDevices may download a plugin.
 func (r *run) openDevices(ctx context.Context) (err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-r.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	if r.rt, err = openRuntime(ctx, r.Config, r.report); err != nil {
-		// The terminal's interrupt ends pip too, whose failure is then no error of the run.
-		return r.interruptible(func() error { return err })
+		return err
 	}
 	if here, all := len(r.rt.LocalDevices()), r.rt.Mesh().NumDevices(); here < all {
 		return fmt.Errorf("%d of the run's %d devices belong to other hosts: checkpoints are written by one process only so far; train on a slice of one host", all-here, all)
@@ -220,35 +177,18 @@ func (r *run) openBatches(context.Context) (err error) {
 	return err
 }
 
-// compile makes the training step. It may take minutes, so a request to stop does not wait for it.
-func (r *run) compile() error {
-	type compiled struct {
-		step *engine.Step
-		eval *engine.Eval
-		err  error
-	}
+// compile makes the training step, and the evaluation where there is one. It may take minutes.
+func (r *run) compile(context.Context) (err error) {
 	r.header()
 	r.report.printf("%-9s compiling; the next run of this shape takes it from the compile cache", "program")
-	done := make(chan compiled, 1)
-	go func() {
-		var c compiled
-		if c.step, c.err = r.rt.NewStep(r.model, r.opt, r.stepConfig()); c.err == nil && r.evalSet != nil {
-			c.eval, c.err = r.rt.NewEval(r.model, r.stepConfig())
-		}
-		done <- c
-	}()
-	select {
-	case c := <-done:
-		r.step, r.eval = c.step, c.eval
-		return c.err
-	case <-r.stop:
-		r.abandoned = true
-		return errStoppedEarly
+	if r.step, err = r.rt.NewStep(r.model, r.opt, r.stepConfig()); err == nil && r.evalSet != nil {
+		r.eval, err = r.rt.NewEval(r.model, r.stepConfig())
 	}
+	return err
 }
 
 // fillState sends the parameters to the devices: the first values, then those of the checkpoint to continue from.
-func (r *run) fillState() (err error) {
+func (r *run) fillState(context.Context) (err error) {
 	if r.state, err = r.rt.NewState(r.model, r.opt, r.model.fill); err != nil {
 		return err
 	}
@@ -277,8 +217,55 @@ func (r *run) fillState() (err error) {
 	return nil
 }
 
+// train runs the loop and waits for what it saved.
 func (r *run) train(ctx context.Context) (*Result, error) {
 	from := r.start()
+	s, err := r.openSaver(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	r.progress.step.Store(int64(from.Step))
+	r.progress.saver.Store(s)
+	var last trainer.EpochRecord
+	loop := trainer.Run{
+		Step: trainer.Compiled(r.step), State: r.state, Source: batches{Loader: r.loader, rows: r.rows, began: r.began, epoch: from.Epoch}, Epochs: r.NumEpochs,
+		TokensPerStep: s.tokensPerStep, LR: r.opt.Schedule.LR, From: from,
+		EvalEverySteps: r.EvalEverySteps, SaveEverySteps: r.SaveEverySteps, SaveEvery: r.SaveEvery, Agree: r.otherHosts(),
+		Hooks: trainer.Hooks{
+			Step: func(rec trainer.StepRecord) error {
+				r.progress.step.Store(int64(rec.Step))
+				r.report.step(rec)
+				return r.metrics.add(rec)
+			},
+			Epoch:  func(rec trainer.EpochRecord) { last = rec; r.report.epoch(rec) },
+			Eval:   r.evaluation(),
+			Save:   s.save,
+			Failed: s.failed,
+		},
+	}
+	r.memory()
+	r.report.begin(from.Step, r.loader.StepsPerEpoch(), r.totalSteps())
+	at, err := loop.Do(ctx, r.stop)
+	if late := s.finish(ctx); err == nil || late != nil && errors.Is(err, trainer.ErrStopped) {
+		err = late
+	} else if late != nil {
+		err = fmt.Errorf("%w; moreover %w", err, late)
+	}
+	r.report.end()
+	switch {
+	case errors.Is(err, trainer.ErrStopped):
+		return nil, r.stopped(err, at)
+	case err != nil:
+		return nil, r.failed(err)
+	}
+	return r.completed(&Result{
+		Epoch: last.Epoch, Step: at.Step, Loss: last.Loss, Seconds: last.Seconds, TokensPerSec: last.TokensPerSec, Checkpoint: r.folder.of(s.newest()),
+		EvalLoss: at.EvalLoss, Evaluated: r.evalSet != nil,
+	}), nil
+}
+
+// openSaver opens the metrics and what saves, and makes sure that there is room for a checkpoint.
+func (r *run) openSaver(ctx context.Context, from trainer.Position) (*saver, error) {
 	r.sayStart()
 	record, err := r.record.marshal()
 	if err != nil {
@@ -293,42 +280,13 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 		tokensPerStep: r.globalBatch * r.MaxSeqLen,
 	}
 	if err := s.fits(from); err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.finish(ctx))
 	}
-	var last trainer.EpochRecord
-	loop := trainer.Run{
-		Step: trainer.Compiled(r.step), State: r.state, Source: batches{Loader: r.loader, rows: r.rows, began: r.began, epoch: from.Epoch}, Epochs: r.NumEpochs,
-		TokensPerStep: s.tokensPerStep, LR: r.opt.Schedule.LR, From: from, EvalEverySteps: r.EvalEverySteps,
-		Hooks: trainer.Hooks{
-			Step: func(rec trainer.StepRecord) error {
-				r.report.step(rec)
-				return r.metrics.add(rec)
-			},
-			Epoch: func(rec trainer.EpochRecord) { last = rec; r.report.epoch(rec) },
-			Eval:  r.evaluation(),
-			Save:  s.save,
-		},
-	}
-	r.memory()
-	r.report.begin(from.Step, r.loader.StepsPerEpoch(), r.totalSteps())
-	at, err := loop.Do(ctx, r.stop)
-	if late := s.finish(ctx); err == nil || late != nil && errors.Is(err, trainer.ErrStopped) {
-		err = late
-	} else if late != nil {
-		err = fmt.Errorf("%w; moreover %w", err, late)
-	}
-	r.report.end()
-	if err != nil {
-		if errors.Is(err, trainer.ErrStopped) {
-			err = fmt.Errorf("%w at step %d of %d, everything is saved: run the same command again to continue", err, at.Step, r.totalSteps())
-		}
-		return nil, err
-	}
-	return r.completed(&Result{
-		Epoch: last.Epoch, Step: at.Step, Loss: last.Loss, Seconds: last.Seconds, TokensPerSec: last.TokensPerSec, Checkpoint: r.folder.of(s.newest()),
-		EvalLoss: at.EvalLoss, Evaluated: r.evalSet != nil,
-	}), nil
+	return s, nil
 }
+
+// otherHosts tells whether the run has devices that are not this process's.
+func (r *run) otherHosts() bool { return len(r.rt.LocalDevices()) < r.rt.Mesh().NumDevices() }
 
 // alreadyDone answers a run whose epochs are all in its checkpoint.
 func (r *run) alreadyDone() (*Result, error) {
@@ -368,9 +326,6 @@ func (r *run) close() error {
 	}
 	if r.manager != nil {
 		errs = append(errs, r.manager.Close())
-	}
-	if r.abandoned {
-		return errors.Join(errs...)
 	}
 	if r.state != nil {
 		r.state.Destroy()
