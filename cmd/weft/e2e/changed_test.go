@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -112,4 +113,58 @@ func TestRunName(t *testing.T) {
 	} {
 		require.Contains(t, refused(t, tinyArgs(t, "model", filepath.Join(t.TempDir(), "out"), rows(4), "--run-name="+name)...), want, name)
 	}
+}
+
+// Within an epoch a run goes on with another batch where the rows that are done are whole batches of it: each row is taken once. The
+// order of the epoch stays that of the seed it began with; other data must wait for the epoch's end.
+func TestChangedWithinAnEpoch(t *testing.T) {
+	model, data, storage := tinyModel(t, "gemma4-tiny", nil), differentRows(12), filepath.Join(t.TempDir(), "out")
+	args := func(name string, more ...string) []string {
+		return tinyArgs(t, model, storage, data, append([]string{"--run-name", name, "--keep", "0", "--num-epochs", "2", "--save-every-steps", "3"}, more...)...)
+	}
+	must(t, args("whole")...)
+	whole := readMetrics(t, filepath.Join(storage, "whole"))
+	within := checkpoints(t, filepath.Join(storage, "whole"))[0]
+	require.Equal(t, "epoch-0000-step-00000003", filepath.Base(within))
+	branch := func(name string, more ...string) []metric {
+		must(t, args(name, append(more, "--resume", within)...)...)
+		raw, err := os.ReadFile(filepath.Join(storage, name, "metrics.jsonl"))
+		require.NoError(t, err)
+		var out []metric
+		for line := range strings.Lines(string(raw)) {
+			var m metric
+			require.NoError(t, json.Unmarshal([]byte(line), &m))
+			out = append(out, m)
+		}
+		return out
+	}
+	targets := func(metrics []metric, epoch int) (sum int) {
+		for _, m := range metrics {
+			if m.Epoch == epoch {
+				sum += m.Targets
+			}
+		}
+		return sum
+	}
+	first := 0
+	for _, m := range whole[:3] {
+		first += m.Targets
+	}
+	message := refused(t, args("four", "--resume", within, "--batch-size-per-device", "2", "--allow-changed", "batch")...)
+	require.Contains(t, message, "it stands within epoch 1, after 6 rows, which are no whole number of global batches of 4")
+	larger := branch("six", "--batch-size-per-device", "3", "--allow-changed", "batch")
+	require.Len(t, larger, 1+2, "6 rows are left, and 12 in the next epoch")
+	require.Equal(t, targets(whole, 1), first+targets(larger, 1))
+	require.Equal(t, targets(whole, 2), targets(larger, 2))
+
+	seeded := branch("seeded", "--seed", "7", "--allow-changed", "seed")
+	require.Equal(t, whole[3:6], seeded[:3], "the epoch ends in its order, to the bit")
+	require.NotEqual(t, whole[6].Loss, seeded[3].Loss, "the next has another")
+	require.Equal(t, targets(whole, 2), targets(seeded, 2))
+
+	data = differentRows(14)
+	require.Contains(t, refused(t, args("data", "--resume", within, "--allow-changed", "data")...), "other data can begin at an epoch's end")
+	epochEnd := checkpoints(t, filepath.Join(storage, "whole"))[1]
+	require.Contains(t, must(t, args("data", "--resume", epochEnd, "--allow-changed", "data")...), "the content of --dataset is another")
+	require.Empty(t, checkpoints(t, filepath.Join(storage, "four")))
 }
