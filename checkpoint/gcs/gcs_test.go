@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -138,6 +140,59 @@ func TestContract(t *testing.T) {
 	require.NotContains(t, s.Objects("b"), "d/uno")
 	require.NoError(t, f.RemoveAll([]string{"b/foreign", "b/none"}, false))
 	require.NotContains(t, s.Objects("b"), "foreign")
+}
+
+// A listing of several pages is one.
+func TestLongListing(t *testing.T) {
+	s := gcstest.Start(t, "b")
+	f := open(t, s)
+	for i := range 1500 {
+		s.Put("b", fmt.Sprintf("d/%04d/x", i), nil)
+		s.Put("b", fmt.Sprintf("d/f%04d", i), nil)
+	}
+	list, err := f.List("b/d")
+	require.NoError(t, err)
+	require.Len(t, list, 3000)
+	for i, d := range list {
+		if i < 1500 {
+			require.Equal(t, checkpoint.DirEntry{Name: fmt.Sprintf("%04d", i), Dir: true}, d)
+		} else {
+			require.Equal(t, checkpoint.DirEntry{Name: fmt.Sprintf("f%04d", i-1500)}, d)
+		}
+	}
+}
+
+// However fast files are written, only so many parts are in memory; the others
+// wait.
+func TestPartsInFlight(t *testing.T) {
+	s := gcstest.Start(t, "b")
+	f := open(t, s)
+	var mu sync.Mutex
+	now, most := 0, 0
+	f.opts.Retry.Attempts = 1000
+	s.Inject(gcstest.Fault{Op: gcstest.Insert, Name: checkpoint.PartSuffix, Times: 60, Do: gcstest.Before(func() {
+		mu.Lock()
+		now++
+		most = max(most, now)
+		mu.Unlock()
+		time.Sleep(time.Millisecond)
+		mu.Lock()
+		now--
+		mu.Unlock()
+	})})
+	var wg sync.WaitGroup
+	errs := make([]error, 3)
+	for i := range errs {
+		wg.Go(func() { errs[i] = write(f, fmt.Sprint("b/", i), random(20_000+i)) })
+	}
+	wg.Wait()
+	require.NoError(t, errors.Join(errs...))
+	require.Equal(t, []int{60}, s.Heal())
+	require.LessOrEqual(t, most, 3)
+	for i := range errs {
+		require.Equal(t, random(20_000+i), s.Objects("b")[fmt.Sprint(i)])
+	}
+	require.Len(t, f.parts, 3)
 }
 
 // Reading in any order gives the bytes; reading on shares a request.

@@ -37,7 +37,7 @@ var (
 	// ErrRetention: a hold or retention policy of the bucket forbids it.
 	ErrRetention = errors.New("the bucket's retention policy forbids it")
 	// ErrUnavailable: the server could not be reached or failed, many times.
-	ErrUnavailable = errors.New("Cloud Storage does not answer")
+	ErrUnavailable = errors.New("no answer from Cloud Storage")
 	// ErrChecksum: bytes changed on their way.
 	ErrChecksum = errors.New("checksum differs")
 	// ErrLeaseLost: the lock is no longer this process's. It is checkpoint.ErrLocked too.

@@ -33,7 +33,7 @@ func (f *FS) upload(op, name string, content []byte, cond storage.Conditions, me
 		w.ContentType = "application/octet-stream"
 		w.SendCRC32C, w.CRC32C, w.Metadata = true, sum, metadata
 		if _, err := w.Write(content); err != nil {
-			return errors.Join(err, w.CloseWithError(err))
+			return err
 		}
 		if err := w.Close(); err != nil {
 			return err

@@ -104,11 +104,11 @@ func (s *Server) Objects(bucket string) map[string][]byte {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	out := map[string][]byte{}
-	list, _, err := s.fake.ListObjectsWithOptions(bucket, fakestorage.ListOptions{})
+	list, err := s.fake.ListObjectsWithOptionsPaginated(bucket, fakestorage.ListOptions{})
 	if err != nil {
 		panic(err)
 	}
-	for _, o := range list {
+	for _, o := range list.Objects {
 		obj, err := s.fake.GetObject(bucket, o.Name)
 		if err != nil {
 			panic(err)
@@ -310,7 +310,7 @@ func checkUpload(r *http.Request, body []byte) error {
 	}
 	sum := binary.BigEndian.AppendUint32(nil, crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)))
 	if got := base64.StdEncoding.EncodeToString(sum); got != meta.CRC32C {
-		return fmt.Errorf("Provided CRC32C %q doesn't match calculated CRC32C %q.", meta.CRC32C, got)
+		return fmt.Errorf("provided CRC32C %q doesn't match calculated CRC32C %q", meta.CRC32C, got)
 	}
 	return nil
 }
