@@ -125,6 +125,30 @@ func (r *StateReader) ReadRegion(name string, start, size []int, dst []byte) err
 	return nil
 }
 
+// ReadRegionAs is ReadRegion into another dtype than the tensor's, between F32, BF16 and F16: to a narrower one it rounds to
+// nearest with ties to even, to a wider one it is exact. The host holds the region in both dtypes meanwhile.
+func (r *StateReader) ReadRegionAs(name string, dtype DType, start, size []int, dst []byte) error {
+	t, ok := r.tensors[name]
+	if !ok || t.DType == dtype {
+		return r.ReadRegion(name, start, size, dst)
+	}
+	if !safetensors.CanConvert(dtype, t.DType) {
+		return fmt.Errorf("reading state tensor %q of checkpoint %s: its %s cannot be read as %q", name, r.dir, t.DType, string(dtype))
+	}
+	n, err := region.Bytes(size, t.DType.Size())
+	if err != nil {
+		return fmt.Errorf("reading state tensor %q of checkpoint %s: %w", name, r.dir, err)
+	}
+	raw := make([]byte, n)
+	if err := r.ReadRegion(name, start, size, raw); err != nil {
+		return err
+	}
+	if err := safetensors.Convert(dst, dtype, raw, t.DType); err != nil {
+		return fmt.Errorf("reading state tensor %q of checkpoint %s: %w", name, r.dir, err)
+	}
+	return nil
+}
+
 func (r *StateReader) readSlice(t *StateTensor, s *Slice, newRuns func() *region.Runs, dst []byte) error {
 	file, err := r.open(s.File)
 	if err != nil {

@@ -322,7 +322,7 @@ func (h *history) pass(e checkpoint.Entry, err error, r *report) {
 func restore(state *engine.State, reader *checkpoint.StateReader, at trainer.Position) error {
 	trained := func(e engine.Entry) bool { return e.Param.Trainable }
 	err := state.Restore(trained, func(e engine.Entry, r sharding.Region, dst []byte) error {
-		return reader.ReadRegion(e.Name, r.Start, r.Size, dst)
+		return reader.ReadRegionAs(e.Name, fileDTypes[e.Array.DType], r.Start, r.Size, dst)
 	})
 	state.Step = at.Step
 	return readable(err)
