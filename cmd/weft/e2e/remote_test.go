@@ -224,7 +224,7 @@ func TestRunOnCloudStorageTwice(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for c.Objects("bucket")["run/run.json"] == nil {
+	for c.Objects("bucket")["run/checkpoints/epoch-0001-step-00000006/manifest.json"] == nil {
 		select {
 		case <-ended:
 			t.Fatal("the run ended by itself: " + log.String())
