@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,8 +20,9 @@ import (
 // Variables of the environment that the crash test sets. Only a binary built with the tag weftfault knows them.
 const (
 	// FaultEnv is KIND[/NAME]:N:WHAT. At the N-th operation of the KIND ("any": of every kind) whose path contains NAME, the
-	// process kills itself "before" it, "half" way through a write, or "after" it; or the operation fails with "eacces",
-	// "enospc" or "eio", a read comes back "short". N "*" is every one: for errors.
+	// process is sent SIGTERM during it ("term"; "hang": and the operation never ends), or kills itself "before" it, "half" way
+	// through a write, or "after" it; or the operation fails with "eacces", "enospc" or "eio", a read comes back "short". N "*"
+	// is every one: for errors.
 	FaultEnv = "WEFT_FAULT"
 	// TraceEnv names a file that gets a line of kind and path for every operation.
 	TraceEnv = "WEFT_FAULT_TRACE"
@@ -27,10 +30,17 @@ const (
 
 // hooked puts faults under the local disk's operations.
 func hooked(fsys checkpoint.FS) checkpoint.FS {
-	disk, local := fsys.(checkpoint.OS)
-	if !local {
-		return fsys
+	if disk, local := fsys.(checkpoint.OS); local {
+		return faultFS{disk, process()}
 	}
+	return fsys
+}
+
+// File puts faults under a file that is not of an FS.
+func File(name string, f checkpoint.File) checkpoint.File { return faultFile{f, name, process()} }
+
+// process counts all operations of this process.
+var process = sync.OnceValue(func() *faults {
 	f := &faults{}
 	if path := os.Getenv(TraceEnv); path != "" {
 		trace, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
@@ -44,8 +54,8 @@ func hooked(fsys checkpoint.FS) checkpoint.FS {
 			panic(err)
 		}
 	}
-	return faultFS{disk, f}
-}
+	return f
+})
 
 // faults counts operations and decides what happens to them.
 type faults struct {
@@ -75,8 +85,26 @@ func (f *faults) parse(spec string) (err error) {
 // errorsOf are the faults that are errors.
 var errorsOf = map[string]error{"eacces": unix.EACCES, "enospc": unix.ENOSPC, "eio": unix.EIO}
 
-// meet counts an operation and returns the fault that it meets, "" for none. A kill before it happens here.
+// meet counts an operation and returns the fault that it meets, "" for none. What comes before it happens here.
 func (f *faults) meet(kind, name string) string {
+	what := f.count(kind, name)
+	switch what {
+	case "before":
+		die()
+	case "term", "hang":
+		_ = unix.Kill(os.Getpid(), unix.SIGTERM)
+		if what == "hang" {
+			select {}
+		}
+		time.Sleep(deliver)
+	}
+	return what
+}
+
+// deliver is time for a signal to be answered, as far as that is possible during an operation.
+const deliver = 200 * time.Millisecond
+
+func (f *faults) count(kind, name string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.trace != nil {
@@ -88,9 +116,6 @@ func (f *faults) meet(kind, name string) string {
 	f.met++
 	if f.at != -1 && f.at != f.met {
 		return ""
-	}
-	if f.what == "before" {
-		die()
 	}
 	return f.what
 }
@@ -141,7 +166,19 @@ func (s faultFS) Rename(oldName, newName string) error {
 }
 
 func (s faultFS) Replace(name string, content []byte) error {
-	return s.f.do("replace", name, func() error { return s.OS.Replace(name, content) })
+	met := s.f.meet("replace", name)
+	if err := errorsOf[met]; err != nil {
+		return &os.PathError{Op: "replace", Path: name, Err: err}
+	}
+	if met == "half" { // it writes another file, then gives it the name
+		_ = os.WriteFile(filepath.Join(filepath.Dir(name), ".weft-replace-"+filepath.Base(name)), content[:len(content)/2], 0o644)
+		die()
+	}
+	err := s.OS.Replace(name, content)
+	if met == "after" {
+		die()
+	}
+	return err
 }
 
 func (s faultFS) Remove(name string) error {

@@ -61,7 +61,11 @@ func readTrace(t *testing.T, file string) []operation {
 	var out []operation
 	for line := range strings.Lines(string(raw)) {
 		kind, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-		out = append(out, operation{kind: kind, name: name, of: ofCheckpoint.FindString(name)})
+		op := operation{kind: kind, name: name, of: ofCheckpoint.FindString(name)}
+		if base := filepath.Base(name); base == "metrics.jsonl" || base == "run.json" {
+			op.of = base
+		}
+		out = append(out, op)
 	}
 	return number(out)
 }
@@ -134,7 +138,7 @@ func (d localDisk) noTemporary(t *testing.T, files, foreign map[string]string, p
 			require.True(t, folder[1] == strconv.Itoa(pid) || foreign[base] != "", "%s: %s is left", label, name)
 			continue
 		}
-		underWay := pid != 0 && (base == ".weft-run.json.tmp" || base == ".weft-metrics.jsonl.tmp")
+		underWay := pid != 0 && (base == ".weft-replace-run.json" || base == ".weft-metrics.jsonl.tmp")
 		require.True(t, !strings.Contains(name, ".weft-") || underWay, "%s: %s is left", label, name)
 	}
 }

@@ -164,7 +164,7 @@ func boundaries(trace []operation, n int, rng *rand.Rand) []kill {
 	at := map[string][]kill{}
 	for i, op := range trace {
 		whens := []string{"before", "after"}
-		if op.kind == "write" || op.kind == "insert" {
+		if slices.Contains([]string{"write", "replace", "insert"}, op.kind) {
 			whens = []string{"before", "half", "after"}
 		}
 		for _, when := range whens {

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/checkpoint"
+	"weft/checkpoint/storage"
 	"weft/engine/trainer"
 )
 
@@ -21,7 +23,7 @@ const metricsName = "metrics.jsonl"
 
 // metricsLog appends to metrics.jsonl.
 type metricsLog struct {
-	f *os.File
+	f checkpoint.File
 	// kept are the steps before the start that have a line.
 	kept []int
 	// remote is where the lines go in the end, nil when f is metrics.jsonl itself.
@@ -40,7 +42,7 @@ func openMetrics(dir string, from trainer.Position) (*metricsLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the metrics: %w", err)
 	}
-	return &metricsLog{f: f, kept: kept}, nil
+	return &metricsLog{f: storage.File(path, f), kept: kept}, nil
 }
 
 func cutMetrics(path string, from trainer.Position) (kept []int, err error) {
