@@ -81,15 +81,23 @@ func (a *Array) send(i int, fill Fill, buf *sendBuffer) error {
 	if err := fill(region, host); err != nil {
 		return err
 	}
+	// The memory is handed over without a copy, to all of its devices at once, and is ours again when the last has it.
+	var sent []*pjrt.Event
+	defer func() { _ = pjrt.AwaitAll(sent) }()
 	for j := i; j < len(rt.local); j++ {
 		if a.shards[j] != nil || !a.Spec.ShardOf(rt.mesh, a.Dims, rt.local[j]).Equal(region) {
 			continue
 		}
-		b, err := rt.client.BufferFromHost(host, pjrt.DType(a.DType), region.Size, rt.devices[rt.local[j]])
+		b, done, err := rt.client.BufferFromHostAsync(host, pjrt.DType(a.DType), region.Size, rt.devices[rt.local[j]])
 		if err != nil {
 			return fmt.Errorf("send %d bytes to device %d: %w", len(host), rt.local[j], err)
 		}
-		a.shards[j] = b
+		a.shards[j], sent = b, append(sent, done)
+	}
+	err := pjrt.AwaitAll(sent)
+	sent = nil
+	if err != nil {
+		return fmt.Errorf("send %d bytes to the devices of the region at %v: %w", len(host), region.Start, err)
 	}
 	return nil
 }

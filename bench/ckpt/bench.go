@@ -129,7 +129,7 @@ func (b *bench) close() {
 // round does every kind of work once.
 func (b *bench) round(ctx context.Context, i int) (*round, error) {
 	r := &round{}
-	for _, part := range []func(context.Context, int, *round) error{b.ddZeros, b.blocking, b.async, b.ddSame, b.readCold, b.loadCold, b.readWarm, b.loadWarm} {
+	for _, part := range []func(context.Context, int, *round) error{b.ddZeros, b.blocking, b.async, b.ddSame, b.readCold, b.loadCold, b.readWarm, b.readKept, b.loadWarm, b.send} {
 		if err := part(ctx, i, r); err != nil {
 			return nil, err
 		}
@@ -230,6 +230,31 @@ func (b *bench) readCold(_ context.Context, _ int, r *round) (err error) {
 
 func (b *bench) readWarm(_ context.Context, _ int, r *round) (err error) {
 	r.ReadWarm, err = b.read()
+	return err
+}
+
+// readKept is the plain read into memory of its own, from the page cache: what anything that keeps the bytes must do.
+func (b *bench) readKept(_ context.Context, _ int, r *round) error {
+	begin := time.Now()
+	f, err := os.Open(b.stateFile())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	memory, err := unix.Mmap(-1, 0, int(b.bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return fmt.Errorf("take memory for a plain read: %w", err)
+	}
+	_, err = io.ReadFull(f, memory)
+	r.ReadKept = time.Since(begin).Seconds()
+	return errors.Join(err, unix.Munmap(memory))
+}
+
+// send puts bytes on the device that are on the host already: the part of a load that is the plugin's.
+func (b *bench) send(_ context.Context, _ int, r *round) error {
+	begin := time.Now()
+	err := b.state.Restore(func(engine.Entry) bool { return true }, func(engine.Entry, sharding.Region, []byte) error { return nil })
+	r.Send = time.Since(begin).Seconds()
 	return err
 }
 

@@ -26,7 +26,9 @@ type round struct {
 	ReadCold    float64 `json:"read_cold_s"`
 	LoadCold    float64 `json:"load_cold_s"`
 	ReadWarm    float64 `json:"read_warm_s"`
+	ReadKept    float64 `json:"read_kept_s"`
 	LoadWarm    float64 `json:"load_warm_s"`
+	Send        float64 `json:"send_s"`
 }
 
 // ratio is a figure with its limit: the median over the rounds of what was compared within each of them, and the range.
@@ -35,7 +37,7 @@ type ratio struct {
 	Median float64 `json:"median"`
 	Least  float64 `json:"least"`
 	Most   float64 `json:"most"`
-	// Limit is the target, Least or Most tells of which kind.
+	// Limit is the target, 0 where there is none; AtLeast tells of which kind it is.
 	Limit   float64 `json:"limit"`
 	AtLeast bool    `json:"at_least"`
 	Held    bool    `json:"held"`
@@ -65,7 +67,9 @@ func (r *report) ratios() {
 	add("stall of the step ÷ blocking save", 0.15, false, func(x round) float64 { return x.Stall / x.Blocking })
 	add("peak extra host memory ÷ state of the device", 1.2, false, func(x round) float64 { return float64(x.ExtraMemory) / float64(r.Bytes) })
 	add("bytes/s loaded ÷ plain sequential read, from the disk", 0.7, true, func(x round) float64 { return x.ReadCold / x.LoadCold })
-	add("bytes/s loaded ÷ plain sequential read, from the page cache", 0.7, true, func(x round) float64 { return x.ReadWarm / x.LoadWarm })
+	add("bytes/s loaded ÷ plain sequential read into memory of its own, from the page cache", 0.7, true, func(x round) float64 { return x.ReadKept / x.LoadWarm })
+	add("bytes/s loaded ÷ plain sequential read through one buffer, from the page cache", 0.7, true, func(x round) float64 { return x.ReadWarm / x.LoadWarm })
+	add("bytes/s sent to the device, nothing read ÷ plain sequential read through one buffer, from the page cache", 0, true, func(x round) float64 { return x.ReadWarm / x.Send })
 }
 
 func median(sorted []float64) float64 {
@@ -85,6 +89,10 @@ func (r *report) markdown() string {
 		float64(r.Bytes)/1e9, 3*(matrices+1), cpuName(), runtime.NumCPU(), revision(), len(r.Rounds))
 	b.WriteString("| ratio | median | least–greatest | target | held |\n|---|---|---|---|---|\n")
 	for _, x := range r.Ratios {
+		if x.Limit == 0 {
+			fmt.Fprintf(&b, "| %s | %.3f | %.3f–%.3f | | |\n", x.Name, x.Median, x.Least, x.Most)
+			continue
+		}
 		fmt.Fprintf(&b, "| %s | %.3f | %.3f–%.3f | %s %g | %s |\n", x.Name, x.Median, x.Least, x.Most, map[bool]string{true: "≥", false: "<"}[x.AtLeast], x.Limit,
 			map[bool]string{true: "yes", false: "no"}[x.Held])
 	}
@@ -101,7 +109,9 @@ func (r *report) markdown() string {
 		{"plain sequential read, from the disk", func(x round) float64 { return x.ReadCold }},
 		{"load to the device, from the disk", func(x round) float64 { return x.LoadCold }},
 		{"plain sequential read, from the page cache", func(x round) float64 { return x.ReadWarm }},
+		{"plain sequential read into memory of its own, from the page cache", func(x round) float64 { return x.ReadKept }},
 		{"load to the device, from the page cache", func(x round) float64 { return x.LoadWarm }},
+		{"bytes on the host sent to the device, nothing read", func(x round) float64 { return x.Send }},
 	} {
 		var all []float64
 		for _, x := range r.Rounds {
