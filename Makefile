@@ -29,3 +29,4 @@ crash-long: ## kill a run 1000 times, at every kind of operation on its storage 
 plan-goldens: ## plan the released sizes at full depth and default effort, and settings of one side by side (an hour), and write the sections of BENCHMARKS.md
 	go run ./bench/plans
 	go run ./bench/plans --compare
+	go run ./bench/plans --compare --effort O0

@@ -9,36 +9,36 @@ import (
 // compareStep is what the comparison plans: the published job.
 var compareStep = step{"gemma-4-E2B", "v6e:4x4"}
 
-// comparison is one `weft plan --compare`.
-type comparison struct {
-	effort string
-	// changes are the values of --compare.
-	changes []string
-	plans   []*figures
+// comparisons are the values of `weft plan --compare`, by effort. What takes long at the default effort is compared at the
+// lowest one, whose memory and overlap are not those of a run: only columns of one table can be compared.
+var comparisons = map[string][]string{
+	"default": {"gathers=1"},
+	"O0":      {"gathers=1", "batch=8,16", "remat=none", "scan=false"},
 }
 
-// comparisons are what the section lists. What takes long at the default effort is compared at the lowest one, whose memory
-// and overlap are not those of a run: only columns of one table can be compared.
-var comparisons = []comparison{
-	{effort: "default", changes: []string{"gathers=1"}},
-	{effort: "O0", changes: []string{"gathers=1", "batch=8,16", "remat=none", "scan=false"}},
-}
-
-// compare plans all of them and writes the section.
-func compare(ctx context.Context, o options) error {
-	for i := range comparisons {
-		c := &comparisons[i]
-		var more []string
-		for _, change := range c.changes {
-			more = append(more, "--compare", change)
-		}
-		var result struct{ Plans []*figures }
-		if err := o.plan(ctx, compareStep, c.effort, more, &result); err != nil {
-			return err
-		}
-		c.plans = result.Plans
+// compared are the marks of the section of an effort.
+func compared(effort string) marks {
+	return marks{
+		fmt.Sprintf("<!-- plans compared at %s: begin; written by make plan-goldens -->", effort),
+		fmt.Sprintf("<!-- plans compared at %s: end -->", effort),
 	}
-	return writeSection(o.Out, compared, comparedSection(comparisons, revision()))
+}
+
+// compare plans all settings of the effort and writes its section.
+func (o options) compare(ctx context.Context) error {
+	changes, ok := comparisons[o.Effort]
+	if !ok {
+		return fmt.Errorf("--compare --effort %s: give default or O0", o.Effort)
+	}
+	var more []string
+	for _, change := range changes {
+		more = append(more, "--compare", change)
+	}
+	var result struct{ Plans []*figures }
+	if err := o.plan(ctx, compareStep, o.Effort, more, &result); err != nil {
+		return err
+	}
+	return writeSection(o.Out, compared(o.Effort), comparedSection(result.Plans, o.Effort, revision()))
 }
 
 // rows are those of the table; a program's are empty where the compiler found none.
@@ -75,33 +75,30 @@ var rows = []struct {
 }
 
 // comparedSection is the Markdown.
-func comparedSection(list []comparison, revision string) string {
+func comparedSection(plans []*figures, effort, revision string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n## Settings of one plan, side by side\n\n", compared.begin)
+	fmt.Fprintf(&b, "%s\n## Settings of one plan, side by side, at effort %s\n\n", compared(effort).begin, effort)
 	fmt.Fprintf(&b, "`weft plan --compare`, %s on %s; as given: batch 4 × 512 tokens a device, full remat, scanned layers, weights gathered twice a step, bfloat16 compute, "+
-		"float32 master weights and moments; weft at %s. One setting is changed at a time. Nothing here was measured on a TPU.\n", compareStep.model, compareStep.topology, revision)
-	for _, c := range list {
-		fmt.Fprintf(&b, "\nCompiled at effort %s:\n\n| |", c.effort)
-		for _, p := range c.plans {
-			name := p.Setting
-			if name == "" {
-				name = "as given"
-			}
-			fmt.Fprintf(&b, " %s |", name)
+		"float32 master weights and moments; weft at %s. One setting is changed at a time. Nothing here was measured on a TPU.\n\n| |", compareStep.model, compareStep.topology, revision)
+	for _, p := range plans {
+		name := p.Setting
+		if name == "" {
+			name = "as given"
 		}
-		b.WriteString("\n|---|" + strings.Repeat("---|", len(c.plans)) + "\n")
-		for _, row := range rows {
-			fmt.Fprintf(&b, "| %s |", row.name)
-			for _, p := range c.plans {
-				cell := "–"
-				if p.Error == "" || !row.program {
-					cell = row.cell(p)
-				}
-				fmt.Fprintf(&b, " %s |", cell)
-			}
-			b.WriteByte('\n')
-		}
+		fmt.Fprintf(&b, " %s |", name)
 	}
-	b.WriteString(compared.end + "\n")
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(plans)) + "\n")
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s |", row.name)
+		for _, p := range plans {
+			cell := "–"
+			if p.Error == "" || !row.program {
+				cell = row.cell(p)
+			}
+			fmt.Fprintf(&b, " %s |", cell)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString(compared(effort).end + "\n")
 	return b.String()
 }

@@ -1,6 +1,6 @@
 // Command plans plans the training step of released sizes with `weft plan` at the default effort, one after the other, and
 // writes the figures as a section of BENCHMARKS.md; with --compare it puts settings of one size side by side, in a section
-// of its own. Every number comes out of `weft plan --json`. It takes an hour or so on two cores.
+// of its own for each effort. Every number comes out of `weft plan --json`. It takes an hour or so on two cores.
 package main
 
 import (
@@ -34,7 +34,7 @@ type options struct {
 	Out     string   `default:"BENCHMARKS.md" help:"File whose section is written; created when it is not there."`
 	Effort  string   `default:"default" help:"As in weft plan."`
 	Only    []string `placeholder:"MODEL@TOPOLOGY" help:"Plan only these, such as gemma-4-E2B@v6e:4x4."`
-	Compare bool     `help:"Write the section that compares settings instead."`
+	Compare bool     `help:"Write the section that compares settings at this effort instead."`
 	Weft    string   `placeholder:"PATH" help:"Run this weft instead of building it."`
 	Plugin  string   `placeholder:"PATH" help:"As in weft plan."`
 }
@@ -65,7 +65,7 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	if o.Compare {
-		return compare(ctx, o)
+		return o.compare(ctx)
 	}
 	var plans []*figures
 	for _, s := range steps {

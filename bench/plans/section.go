@@ -69,11 +69,8 @@ type figures struct {
 // marks are the lines between which a section lies.
 type marks struct{ begin, end string }
 
-// The sections.
-var (
-	released = marks{"<!-- plans: begin; written by make plan-goldens -->", "<!-- plans: end -->"}
-	compared = marks{"<!-- plans compared: begin; written by make plan-goldens -->", "<!-- plans compared: end -->"}
-)
+// released are those of the section of released sizes.
+var released = marks{"<!-- plans: begin; written by make plan-goldens -->", "<!-- plans: end -->"}
 
 func gib(n int64) string { return fmt.Sprintf("%.2f", float64(n)/(1<<30)) }
 

@@ -58,11 +58,11 @@ func TestWriteSection(t *testing.T) {
 func TestComparedSection(t *testing.T) {
 	plans := sample()
 	plans[1].Setting = "batch=8"
-	text := comparedSection([]comparison{{effort: "O0", plans: plans}}, "abc")
-	require.Contains(t, text, "at effort O0:\n\n| | as given | batch=8 |\n|---|---|---|\n| fits | yes | no |\n| peak of a device, GiB | 3.00 | 0.00 |\n")
+	text := comparedSection(plans, "O0", "abc")
+	require.Contains(t, text, "\n\n| | as given | batch=8 |\n|---|---|---|\n| fits | yes | no |\n| peak of a device, GiB | 3.00 | 0.00 |\n")
 	require.Contains(t, text, "| executed ÷ useful FLOPs | 1.333 | – |")
 	require.Contains(t, text, "| of it asynchronous | 25% | – |")
-	got, err := replaceSection(released.begin+"\n"+released.end+"\n", compared, text)
+	got, err := replaceSection(released.begin+"\n"+released.end+"\n", compared("O0"), text)
 	require.NoError(t, err)
 	require.Equal(t, released.begin+"\n"+released.end+"\n\n"+text, got)
 }
