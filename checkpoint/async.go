@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"sync"
 	"syscall"
 	"time"
@@ -21,7 +22,8 @@ const (
 // AsyncOptions of NewAsync; the zero value means the defaults.
 type AsyncOptions struct {
 	// HostMemory bounds the bytes of the state that are on the host at once. 0, or more than the state that this process
-	// writes: as many bytes as that state has, and Save waits for the copy only. With less, Save waits for the writer too,
+	// writes: as many bytes as that state has, and Save waits for the copy only; with 0 not more than half of the memory that
+	// the machine has left when it is taken. With less than the state, Save waits for the writer too,
 	// slice by slice; the parameters are then fetched again for the model folder, and a write that fails after Save has
 	// returned cannot be tried again. The least that works is twice the largest slice, for a model folder the slices of
 	// the largest parameter and once more the largest; a smaller bound is raised to that.
@@ -78,6 +80,9 @@ type Async struct {
 
 	memory *hostMemory
 	taken  chan struct{} // closed when the memory's pages are there
+	// bound is that of the memory taken; 0: undecided. available is availableMemory.
+	bound     int64
+	available func() (int64, bool)
 
 	mu      sync.Mutex
 	running chan struct{} // closed when the write has ended; nil: there was none
@@ -99,7 +104,7 @@ func NewAsync(m *Manager, o AsyncOptions) *Async {
 	if o.Backoff <= 0 {
 		o.Backoff = DefaultBackoff
 	}
-	return &Async{m: m, o: o, memory: &hostMemory{}}
+	return &Async{m: m, o: o, memory: &hostMemory{}, available: availableMemory}
 }
 
 // Prepare takes the host memory for snapshots like s ahead of the first Save, which is shorter then. It returns at once.
@@ -115,9 +120,12 @@ func (a *Async) Prepare(s *Snapshot) error {
 // take makes sure that there is memory for a save, and returns its bytes.
 func (a *Async) take(plan *loadPlan) ([]byte, error) {
 	whole, least := plan.needs()
+	if a.bound == 0 {
+		a.bound = a.limit()
+	}
 	n := whole
-	if a.o.HostMemory > 0 && a.o.HostMemory < whole {
-		n = min(whole, max(least, a.o.HostMemory/stageAlign*stageAlign))
+	if a.bound < whole {
+		n = min(whole, max(least, a.bound/stageAlign*stageAlign))
 	}
 	if a.taken != nil {
 		<-a.taken
@@ -137,6 +145,17 @@ func (a *Async) take(plan *loadPlan) ([]byte, error) {
 		}(a.taken)
 	}
 	return a.memory.b[:n], nil
+}
+
+// limit is the bound of host memory, at least 1.
+func (a *Async) limit() int64 {
+	if a.o.HostMemory > 0 {
+		return a.o.HostMemory
+	}
+	if left, ok := a.available(); ok {
+		return max(1, left/2)
+	}
+	return math.MaxInt64
 }
 
 // Save copies the snapshot's state off the devices and returns; writing, the commit and pruning follow by themselves. What
@@ -240,6 +259,7 @@ func (a *Async) Close(ctx context.Context) error {
 	if a.taken != nil {
 		<-a.taken
 	}
+	a.bound = 0
 	return errors.Join(err, a.memory.free())
 }
 
