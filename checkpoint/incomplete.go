@@ -43,7 +43,7 @@ func (m *Manager) Incomplete() ([]Entry, error) {
 		}
 		for _, f := range state {
 			if stateName.MatchString(f.Name) {
-				e.Err = damaged(e.Dir, ManifestFile, "it is missing, though there is train state")
+				e.Err = damaged(where(m.fs, e.Dir), ManifestFile, "it is missing, though there is train state")
 				list = append(list, e)
 				break
 			}

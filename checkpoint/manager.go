@@ -221,7 +221,7 @@ func (e *Entry) read(fsys FS) bool {
 	case err != nil:
 		e.Err = err
 	case man.Step != e.Step || man.Epoch != e.Epoch:
-		e.Err = damaged(e.Dir, ManifestFile, "it is that of epoch %d step %d; was the folder renamed?", man.Epoch, man.Step)
+		e.Err = damaged(where(fsys, e.Dir), ManifestFile, "it is that of epoch %d step %d; was the folder renamed?", man.Epoch, man.Step)
 	default:
 		e.Metrics, e.Bytes, e.Sequence, e.Model = man.Metrics, man.Bytes(), man.Sequence, man.HasModel()
 	}

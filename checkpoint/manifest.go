@@ -166,7 +166,8 @@ func (m *Manifest) encode() ([]byte, error) {
 	return envelope(FormatVersion, bytes.TrimSuffix(body.Bytes(), []byte("\n"))), nil
 }
 
-// decodeManifest reads and checks the manifest of the checkpoint in dir.
+// decodeManifest reads and checks the manifest of the checkpoint in dir, a name
+// for messages.
 func decodeManifest(dir string, b []byte) (*Manifest, error) {
 	var env struct {
 		Format  string          `json:"format"`
@@ -180,7 +181,7 @@ func decodeManifest(dir string, b []byte) (*Manifest, error) {
 		return nil, damaged(dir, ManifestFile, "not a manifest of weft")
 	}
 	if env.Version > FormatVersion {
-		return nil, fmt.Errorf("%w: %s has format %d, this weft reads up to %d; use the weft that wrote it or a newer one", ErrNewerFormat, path.Join(dir, ManifestFile), env.Version, FormatVersion)
+		return nil, fmt.Errorf("%w: %s has format %d, this weft reads up to %d; use the weft that wrote it or a newer one", ErrNewerFormat, dir+"/"+ManifestFile, env.Version, FormatVersion)
 	}
 	if !bytes.Equal(b, envelope(env.Version, env.Body)) {
 		return nil, damaged(dir, ManifestFile, "its checksum does not match its content")
@@ -232,9 +233,9 @@ func (m *Manifest) check() error {
 func readManifest(fsys FS, dir string) (*Manifest, error) {
 	b, err := readSmall(fsys, path.Join(dir, ManifestFile), maxManifest)
 	if err != nil {
-		return nil, fmt.Errorf("reading checkpoint %s: %w", dir, err)
+		return nil, fmt.Errorf("reading checkpoint %s: %w", where(fsys, dir), err)
 	}
-	return decodeManifest(dir, b)
+	return decodeManifest(where(fsys, dir), b)
 }
 
 // readSmall reads a whole file of at most limit bytes.

@@ -298,7 +298,7 @@ func (p *planned) write(ctx context.Context, fsys FS, dir string, buf *buffers) 
 	}
 	e = FileEntry{Path: p.path, Size: p.size()}
 	if p.tensors != nil {
-		w, err = p.tensors.write(ctx, f, path.Join(dir, p.path), buf)
+		w, err = p.tensors.write(ctx, f, where(fsys, path.Join(dir, p.path)), buf)
 	} else {
 		e.CRC32C = CRC32C(crc32.Checksum(p.content, safetensors.Castagnoli))
 		_, err = f.Write(p.content)
@@ -310,7 +310,7 @@ func (p *planned) write(ctx context.Context, fsys FS, dir string, buf *buffers) 
 		err = cerr
 	}
 	if err != nil {
-		return e, nil, fmt.Errorf("writing %s: %w", path.Join(dir, p.path), err)
+		return e, nil, fmt.Errorf("writing %s: %w", where(fsys, path.Join(dir, p.path)), err)
 	}
 	if w != nil {
 		e.CRC32C = CRC32C(w.CRC32C())

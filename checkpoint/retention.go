@@ -203,7 +203,7 @@ func (m *Manager) pruneAfterSave() ([]Entry, error) {
 func (m *Manager) deleteAll(plan []Entry) (removed []Entry, err error) {
 	for _, e := range plan {
 		if err := m.deleteEntry(e); err != nil {
-			return removed, fmt.Errorf("deleting checkpoint %s: %w", e.Dir, err)
+			return removed, fmt.Errorf("deleting checkpoint %s: %w", where(m.fs, e.Dir), err)
 		}
 		removed = append(removed, e)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"path"
 	"sync"
 
 	"weft/checkpoint/internal/region"
@@ -24,6 +23,7 @@ type TensorInfo struct {
 type StateReader struct {
 	fs       FS
 	dir      string
+	shown    string // dir, for messages
 	manifest *Manifest
 	tensors  map[string]*StateTensor
 	slices   map[*Slice]*sliceState
@@ -51,7 +51,7 @@ func (m *Manager) OpenState(e Entry) (*StateReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &StateReader{fs: m.fs, dir: e.Dir, manifest: man, tensors: map[string]*StateTensor{}, slices: map[*Slice]*sliceState{}, files: map[string]*stateFile{}}
+	r := &StateReader{fs: m.fs, dir: e.Dir, shown: where(m.fs, e.Dir), manifest: man, tensors: map[string]*StateTensor{}, slices: map[*Slice]*sliceState{}, files: map[string]*stateFile{}}
 	var state []FileEntry
 	for _, f := range man.Files {
 		if f.HeaderSize > 0 {
@@ -101,13 +101,13 @@ func (r *StateReader) Lookup(name string) (TensorInfo, bool) {
 func (r *StateReader) ReadRegion(name string, start, size []int, dst []byte) error {
 	t, ok := r.tensors[name]
 	if !ok {
-		return fmt.Errorf("reading state of checkpoint %s: no tensor %q in it", r.dir, name)
+		return fmt.Errorf("reading state of checkpoint %s: no tensor %q in it", r.shown, name)
 	}
 	if err := region.Check(t.Shape, start, size); err != nil {
-		return fmt.Errorf("reading state tensor %q of checkpoint %s: %w", name, r.dir, err)
+		return fmt.Errorf("reading state tensor %q of checkpoint %s: %w", name, r.shown, err)
 	}
 	if n, err := region.Bytes(size, t.DType.Size()); err != nil || n != int64(len(dst)) {
-		return fmt.Errorf("reading state tensor %q of checkpoint %s: %s %v is %d bytes, the buffer has %d", name, r.dir, t.DType, size, n, len(dst))
+		return fmt.Errorf("reading state tensor %q of checkpoint %s: %s %v is %d bytes, the buffer has %d", name, r.shown, t.DType, size, n, len(dst))
 	}
 	for i := range t.Slices {
 		s := &t.Slices[i]
@@ -133,18 +133,18 @@ func (r *StateReader) ReadRegionAs(name string, dtype DType, start, size []int, 
 		return r.ReadRegion(name, start, size, dst)
 	}
 	if !safetensors.CanConvert(dtype, t.DType) {
-		return fmt.Errorf("reading state tensor %q of checkpoint %s: its %s cannot be read as %q", name, r.dir, t.DType, string(dtype))
+		return fmt.Errorf("reading state tensor %q of checkpoint %s: its %s cannot be read as %q", name, r.shown, t.DType, string(dtype))
 	}
 	n, err := region.Bytes(size, t.DType.Size())
 	if err != nil {
-		return fmt.Errorf("reading state tensor %q of checkpoint %s: %w", name, r.dir, err)
+		return fmt.Errorf("reading state tensor %q of checkpoint %s: %w", name, r.shown, err)
 	}
 	raw := make([]byte, n)
 	if err := r.ReadRegion(name, start, size, raw); err != nil {
 		return err
 	}
 	if err := safetensors.Convert(dst, dtype, raw, t.DType); err != nil {
-		return fmt.Errorf("reading state tensor %q of checkpoint %s: %w", name, r.dir, err)
+		return fmt.Errorf("reading state tensor %q of checkpoint %s: %w", name, r.shown, err)
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (r *StateReader) readSlice(t *StateTensor, s *Slice, newRuns func() *region
 		return err
 	}
 	if CRC32C(crc) != s.CRC32C {
-		return damaged(r.dir, s.File, "the slice start %v size %v of tensor %q has crc32c %08x, the manifest says %08x", s.Start, s.Size, t.Name, crc, uint32(s.CRC32C))
+		return damaged(r.shown, s.File, "the slice start %v size %v of tensor %q has crc32c %08x, the manifest says %08x", s.Start, s.Size, t.Name, crc, uint32(s.CRC32C))
 	}
 	st.verified = true
 	return nil
@@ -202,18 +202,18 @@ func (r *StateReader) open(file string) (Reader, error) {
 
 func (r *StateReader) checkHeader(rd Reader, f FileEntry) error {
 	head := make([]byte, f.HeaderSize)
-	if err := readFull(rd, head, 0, r.dir, f.Path); err != nil {
+	if err := readFull(rd, head, 0, r.shown, f.Path); err != nil {
 		return err
 	}
 	if crc := crc32.Checksum(head, safetensors.Castagnoli); CRC32C(crc) != f.HeaderCRC32C {
-		return damaged(r.dir, f.Path, "its header has crc32c %08x, the manifest says %08x", crc, uint32(f.HeaderCRC32C))
+		return damaged(r.shown, f.Path, "its header has crc32c %08x, the manifest says %08x", crc, uint32(f.HeaderCRC32C))
 	}
-	h, err := safetensors.ReadHeader(bytes.NewReader(head), f.Size, path.Join(r.dir, f.Path))
+	h, err := safetensors.ReadHeader(bytes.NewReader(head), f.Size, r.shown+"/"+f.Path)
 	if err != nil {
-		return damaged(r.dir, f.Path, "%v", err)
+		return damaged(r.shown, f.Path, "%v", err)
 	}
 	if h.DataStart != f.HeaderSize {
-		return damaged(r.dir, f.Path, "its header has %d bytes, the manifest says %d", h.DataStart, f.HeaderSize)
+		return damaged(r.shown, f.Path, "its header has %d bytes, the manifest says %d", h.DataStart, f.HeaderSize)
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (r *StateReader) readWhole(file Reader, s *Slice, n int64, newRuns func() *
 		if direct {
 			p = dst[d+off : d+off+int64(len(p))]
 		}
-		if err := readFull(file, p, s.Offset+off, r.dir, s.File); err != nil {
+		if err := readFull(file, p, s.Offset+off, r.shown, s.File); err != nil {
 			return 0, err
 		}
 		crc = crc32.Update(crc, safetensors.Castagnoli, p)
@@ -267,12 +267,12 @@ func (r *StateReader) readRuns(file Reader, s *Slice, runs *region.Runs, dst []b
 		}
 		first, last := group[0], group[len(group)-1]
 		if len(group) == 1 {
-			err := readFull(file, dst[first.dst:first.dst+first.n], s.Offset+first.src, r.dir, s.File)
+			err := readFull(file, dst[first.dst:first.dst+first.n], s.Offset+first.src, r.shown, s.File)
 			group = group[:0]
 			return err
 		}
 		span := (*buf)[:last.src+last.n-first.src]
-		if err := readFull(file, span, s.Offset+first.src, r.dir, s.File); err != nil {
+		if err := readFull(file, span, s.Offset+first.src, r.shown, s.File); err != nil {
 			return err
 		}
 		for _, g := range group {

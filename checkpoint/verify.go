@@ -126,7 +126,7 @@ func (v *verifier) file(ctx context.Context, f FileEntry) error {
 	if err != nil {
 		return err
 	}
-	d := &DamagedError{Dir: v.dir, File: f.Path, Reason: reason}
+	d := &DamagedError{Dir: where(v.fs, v.dir), File: f.Path, Reason: reason}
 	if len(tensors) > 0 {
 		d.Tensor = tensors[0]
 		d.Reason += fmt.Sprintf(": the bytes of tensor %q differ", tensors[0])
@@ -146,7 +146,7 @@ func (v *verifier) sum(ctx context.Context, r Reader, file string, off, n int64,
 			return 0, err
 		}
 		p := (*buf)[:min(int64(len(*buf)), end-off)]
-		if err := readFull(r, p, off, v.dir, file); err != nil {
+		if err := readFull(r, p, off, where(v.fs, v.dir), file); err != nil {
 			return 0, err
 		}
 		crc = crc32.Update(crc, safetensors.Castagnoli, p)
@@ -186,14 +186,14 @@ func (v *verifier) culprits(ctx context.Context, r Reader, f FileEntry) ([]strin
 func openFile(fsys FS, dir string, f FileEntry) (Reader, error) {
 	r, err := fsys.Open(path.Join(dir, f.Path))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, damaged(dir, f.Path, "the file is missing")
+		return nil, damaged(where(fsys, dir), f.Path, "the file is missing")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading checkpoint %s: %w", dir, err)
+		return nil, fmt.Errorf("reading checkpoint %s: %w", where(fsys, dir), err)
 	}
 	if r.Size() != f.Size {
 		_ = r.Close()
-		return nil, wrongSize(dir, f, r.Size())
+		return nil, wrongSize(where(fsys, dir), f, r.Size())
 	}
 	return r, nil
 }
@@ -226,10 +226,10 @@ func checkSizes(fsys FS, dir string, files []FileEntry) error {
 		if listed[sub] == nil {
 			list, err := fsys.List(path.Join(dir, sub))
 			if errors.Is(err, fs.ErrNotExist) && !isRemote(fsys) {
-				return damaged(dir, f.Path, "its folder is missing")
+				return damaged(where(fsys, dir), f.Path, "its folder is missing")
 			}
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("reading checkpoint %s: %w", dir, err)
+				return fmt.Errorf("reading checkpoint %s: %w", where(fsys, dir), err)
 			}
 			listed[sub] = map[string]int64{}
 			for _, d := range list {
@@ -248,10 +248,10 @@ func checkSizes(fsys FS, dir string, files []FileEntry) error {
 			_ = r.Close()
 		}
 		if !ok {
-			return damaged(dir, f.Path, "the file is missing")
+			return damaged(where(fsys, dir), f.Path, "the file is missing")
 		}
 		if size != f.Size {
-			return wrongSize(dir, f, size)
+			return wrongSize(where(fsys, dir), f, size)
 		}
 	}
 	return nil

@@ -227,6 +227,8 @@ func TestManagerOverLastingFaults(t *testing.T) {
 				require.True(t, named(err), "%s from request %d on: %v", c.do, skip, err)
 				require.NotErrorIs(t, err, errWrongNewest)
 				require.NotContains(t, err.Error(), "WRONG")
+				require.Contains(t, err.Error(), "gs://b/jobs")
+				require.NotContains(t, err.Error(), " b/jobs")
 				require.NotErrorIs(t, err, fs.ErrNotExist)
 			}
 			after(t, s, foreign, err)
