@@ -17,7 +17,7 @@ import (
 // reference implementation does.
 const headerAlign = 8
 
-// pieceSize bounds one write and keeps both checksums of a piece in cache.
+// pieceSize bounds one write.
 const pieceSize = 1 << 20
 
 // Castagnoli is the CRC32C polynomial's table.
@@ -158,19 +158,36 @@ func (w *Writer) Write(tensor string, p []byte) error {
 		w.err = fault(w.name, tensor, ErrShape, "%d bytes given, %d are left of %s %v", len(p), left, t.DType, t.Shape)
 		return w.err
 	}
-	for len(p) > 0 {
-		n := min(len(p), pieceSize)
-		if _, err := w.w.Write(p[:n]); err != nil {
-			w.err = fmt.Errorf("writing tensor %q to %s: %w", tensor, w.name, err)
-			return w.err
-		}
-		w.tensor = crc32.Update(w.tensor, Castagnoli, p[:n])
-		w.size += int64(n)
-		w.written += int64(n)
-		p = p[n:]
+	// While the system takes the bytes, the checksum is taken beside it.
+	sum := make(chan uint32, 1)
+	if from := w.tensor; len(p) > pieceSize {
+		go func() { sum <- crc32.Update(from, Castagnoli, p) }()
+	} else {
+		sum <- crc32.Update(from, Castagnoli, p)
+	}
+	n, err := w.writeAll(p)
+	w.tensor = <-sum
+	w.size += int64(n)
+	w.written += int64(n)
+	if err != nil {
+		w.err = fmt.Errorf("writing tensor %q to %s: %w", tensor, w.name, err)
+		return w.err
 	}
 	w.skipFull()
 	return nil
+}
+
+// writeAll writes p piece by piece.
+func (w *Writer) writeAll(p []byte) (written int, err error) {
+	for len(p) > 0 {
+		n := min(len(p), pieceSize)
+		if _, err := w.w.Write(p[:n]); err != nil {
+			return written, err
+		}
+		written += n
+		p = p[n:]
+	}
+	return written, nil
 }
 
 // skipFull goes on to the next tensor that still needs bytes.
