@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,7 +20,7 @@ import (
 )
 
 // leaseTime is that of the runs of these tests: how long a dead one keeps its folder.
-const leaseTime = "2s"
+const leaseTime = "4s"
 
 // cloud is a fake Cloud Storage with the inputs of a run, which lie in local files too.
 type cloud struct {
@@ -143,7 +144,7 @@ func TestRunOnCloudStorage(t *testing.T) {
 
 	// The next one waits until the dead run's lease is over. It is killed when it puts metrics beside the third save.
 	log = c.killAt(t, inserts("epoch-0003-step-00000018/state/"), again...)
-	require.Regexp(t, `storage +waiting up to 2s for the lease of process \d+ on host `, log)
+	require.Regexp(t, `storage +waiting up to 4s for the lease of process \d+ on host `, log)
 	require.Contains(t, log, "resuming from gs://bucket/runs/gemma/checkpoints/epoch-0001-step-00000006: epoch 2, step 7\n")
 	require.Contains(t, string(c.Objects("bucket")["runs/gemma/metrics.jsonl"]), `"step":18,`, "written before the checkpoint")
 
@@ -217,18 +218,19 @@ func readLines(t *testing.T, storage string) []string {
 // A folder that a living run owns is refused.
 func TestRunOnCloudStorageTwice(t *testing.T) {
 	c := startCloud(t)
-	args := c.remote("gs://bucket/run", "--num-epochs", "400")
+	args := c.remote("gs://bucket/run", "--num-epochs", "400", "--keep", "1")
 	cmd := c.command(t, args...)
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	require.NoError(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for c.Objects("bucket")["run/checkpoints/epoch-0001-step-00000006/manifest.json"] == nil {
+	trains := func(r gcstest.Request) bool { return strings.Contains(r.Name, "run/checkpoints/epoch-0001") }
+	for !slices.ContainsFunc(c.Requests(), trains) {
 		select {
 		case <-ended:
 			t.Fatal("the run ended by itself: " + log.String())
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
 	o := c.run(t, args...)
