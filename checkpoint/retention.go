@@ -51,7 +51,9 @@ func (o Options) everything() bool { return o.Keep == 0 && o.KeepLast == 0 && o.
 // Decide applies the rules of Options to a list in the order of List. A
 // checkpoint stays when any rule keeps it, and in any case the newest usable
 // one, those behind a link and those whose manifest is unusable. A step that
-// was saved again counts for the rules with its newest revision only.
+// was saved again counts for the rules with its newest revision only, and one
+// behind a link, which stays whatever they say, takes no place among those that
+// they keep: else the same rules would choose others after the first prune.
 func (o Options) Decide(list []Entry) []Decision {
 	out := make([]Decision, len(list))
 	byName := make(map[string]*Decision, len(list))
@@ -92,14 +94,15 @@ func (o Options) Decide(list []Entry) []Decision {
 	return out
 }
 
-// newestRevisions leaves out what a later save of the same step replaces.
+// newestRevisions leaves out what a later save of the same step replaces, and
+// what lies behind a link.
 func newestRevisions(usable []Entry) []Entry {
 	type step struct{ epoch, step int }
 	newest := map[step]int{}
 	for _, e := range usable {
 		newest[step{e.Epoch, e.Step}] = e.Sequence
 	}
-	return slices.DeleteFunc(slices.Clone(usable), func(e Entry) bool { return newest[step{e.Epoch, e.Step}] != e.Sequence })
+	return slices.DeleteFunc(slices.Clone(usable), func(e Entry) bool { return e.Linked || newest[step{e.Epoch, e.Step}] != e.Sequence })
 }
 
 // Best ranks checkpoints by a metric, smaller is better, or by KeepByStep. One

@@ -136,8 +136,11 @@ func TestRetentionOfRandomHistories(t *testing.T) {
 			if e.Err == nil {
 				usable++
 			}
-			later := newer(e, func(x Entry) bool { return x.Sequence > e.Sequence })
+			later := newer(e, func(x Entry) bool { return !x.Linked && x.Sequence > e.Sequence })
 			better := newer(e, func(x Entry) bool {
+				if x.Linked {
+					return false
+				}
 				if o.KeepBy == KeepByStep || rank(x, o.KeepBy) == rank(e, o.KeepBy) {
 					return x.Sequence > e.Sequence
 				}
@@ -146,10 +149,10 @@ func TestRetentionOfRandomHistories(t *testing.T) {
 			promised := map[Reason]bool{
 				KeptFaulty: e.Err != nil,
 				KeptLinked: e.Err == nil && e.Linked,
-				KeptNewest: e.Err == nil && !superseded(e) && later == 0,
-				KeptBest:   e.Err == nil && !superseded(e) && better < o.Keep,
-				KeptLast:   e.Err == nil && !superseded(e) && later < o.KeepLast,
-				KeptEvery:  e.Err == nil && !superseded(e) && o.KeepEvery > 0 && e.Model && e.Epoch > 0 && e.Epoch%o.KeepEvery == 0,
+				KeptNewest: e.Err == nil && newer(e, func(x Entry) bool { return x.Sequence > e.Sequence }) == 0 && !superseded(e),
+				KeptBest:   e.Err == nil && !e.Linked && !superseded(e) && better < o.Keep,
+				KeptLast:   e.Err == nil && !e.Linked && !superseded(e) && later < o.KeepLast,
+				KeptEvery:  e.Err == nil && !e.Linked && !superseded(e) && o.KeepEvery > 0 && e.Model && e.Epoch > 0 && e.Epoch%o.KeepEvery == 0,
 			}
 			for why, want := range promised {
 				require.Equal(t, want, slices.Contains(d.Keep, why), "%s: %s by %v", e.Name, why, d.Keep)
