@@ -54,6 +54,18 @@ func flip(name string, at float64) func(*testing.T, string) {
 	}
 }
 
+// flipLine changes one bit in the first byte of a line.
+func flipLine(name string, line int) func(*testing.T, string) {
+	return func(t *testing.T, run string) {
+		path := filepath.Join(run, name)
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		lines := strings.SplitAfter(string(raw), "\n")
+		lines[line-1] = string(lines[line-1][0]^1<<4) + lines[line-1][1:]
+		require.NoError(t, os.WriteFile(path, []byte(strings.Join(lines, "")), 0o644))
+	}
+}
+
 // cut keeps a part of a file.
 func cut(name string, keep float64) func(*testing.T, string) {
 	return func(t *testing.T, run string) {
@@ -90,6 +102,13 @@ func stateFaults() []faultCase {
 			name: "manifest: deleted", damage: remove(manifest), from: firstEpoch,
 			says: []string{passedOver, "epoch-0002-step-00000008 is damaged: manifest.json: it is missing"},
 		},
+		{
+			name: "manifest: all deleted", code: 2, says: []string{passedOver, "none of the checkpoints can be used"},
+			damage: func(t *testing.T, run string) {
+				remove(manifest)(t, run)
+				remove("checkpoints/epoch-0001-step-00000004/manifest.json")(t, run)
+			},
+		},
 	}
 }
 
@@ -118,7 +137,7 @@ func runFaults() []faultCase {
 		{name: "run.json: empty", damage: cut("run.json", 0), code: 2, says: []string{"run.json", record}},
 		// The checkpoint has the same record.
 		{name: "run.json: deleted", damage: remove("run.json"), from: secondEpoch},
-		{name: "metrics.jsonl: bit in the middle", damage: flip("metrics.jsonl", 0.45), from: secondEpoch, lost: []int{4}},
+		{name: "metrics.jsonl: bit in the middle", damage: flipLine("metrics.jsonl", 4), from: secondEpoch, lost: []int{4}},
 		{name: "metrics.jsonl: torn last line", damage: cut("metrics.jsonl", 0.99), from: secondEpoch, lost: []int{8}},
 		{name: "metrics.jsonl: truncated", damage: cut("metrics.jsonl", 0.49), from: secondEpoch, lost: []int{4, 5, 6, 7, 8}},
 		{name: "metrics.jsonl: deleted", damage: remove("metrics.jsonl"), from: secondEpoch, lost: []int{1, 2, 3, 4, 5, 6, 7, 8}},
