@@ -278,6 +278,25 @@ func TestAloneStopsAfterTheLaunchedSteps(t *testing.T) {
 	}
 }
 
+// Alone, a request that comes during a save is answered by it.
+func TestStopDuringASave(t *testing.T) {
+	stop := make(chan struct{})
+	h := &host{fabric: newFabric(1), epochLen: 10}
+	hooks := h.hooks()
+	save := hooks.Save
+	hooks.Save = func(ctx context.Context, at Position, epochEnd bool) error {
+		if at.Step == 4 {
+			close(stop)
+		}
+		return save(ctx, at, epochEnd)
+	}
+	at, err := h.run(Run{Epochs: 2, SaveEverySteps: 4, Hooks: hooks}).Do(t.Context(), stop)
+	require.Equal(t, ErrStopped, err)
+	require.Equal(t, []string{"4"}, h.saves)
+	require.Equal(t, 4, at.Step)
+	require.Equal(t, 4, h.launched)
+}
+
 // slowSource ends a wait when the context of Batches is cancelled.
 type slowSource struct {
 	*host

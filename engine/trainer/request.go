@@ -65,6 +65,9 @@ func (l *loop) between(ctx context.Context) error {
 	if err := l.save(ctx, l.at, false); err != nil {
 		return fmt.Errorf("save the checkpoint of step %d: %w", l.at.Step, err)
 	}
+	if l.stopsNow() {
+		return ErrStopped // asked during the save, which needs no second one
+	}
 	return nil
 }
 

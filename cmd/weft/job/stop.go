@@ -144,13 +144,13 @@ func (r *run) lost() string {
 	case n == 0:
 		return "nothing is lost: run the same command again to continue from " + where
 	case !ok:
-		return fmt.Sprintf("there is no checkpoint, and %s lost: run the same command again to do them again", steps(n))
+		return fmt.Sprintf("there is no checkpoint, and %s lost: run the same command again to begin again", steps(n))
 	default:
-		return fmt.Sprintf("the newest checkpoint is %s (step %d), and %s after it lost: run the same command again to do them again", where, newest.Step, steps(n))
+		return fmt.Sprintf("the newest checkpoint is %s (step %d), and %s lost since: run the same command again to continue from it", where, newest.Step, steps(n))
 	}
 }
 
-// steps is "the step is" or "the N steps are".
+// steps is "1 step is" or "N steps are".
 func steps(n int) string {
 	if n == 1 {
 		return "1 step is"

@@ -1,0 +1,245 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// requireContinues lets a stopped run go on by the same command, and wants it to come to the uninterrupted run's bits with
+// nothing temporary left.
+func (c *crash) requireContinues(t *testing.T, storage string) {
+	t.Helper()
+	o := finish(t, c.command(t, storage, nil))
+	require.Zero(t, o.code, o.err)
+	c.requireWhole(t, storage)
+}
+
+// requireWhole wants a storage path to hold the uninterrupted run.
+func (c *crash) requireWhole(t *testing.T, storage string) {
+	t.Helper()
+	have := localDisk{storage}.files(t)
+	require.Equal(t, c.want, lineValues(t, have["metrics.jsonl"]))
+	whole, list := checkpoints(t, c.whole), checkpoints(t, storage)
+	require.Equal(t, filepath.Base(whole[len(whole)-1]), filepath.Base(list[len(list)-1]))
+	sameBits(t, c.whole, have, filepath.Base(list[len(list)-1]), "continued")
+	temporary, err := filepath.Glob(filepath.Join(storage, "checkpoints", ".weft-tmp-*"))
+	require.NoError(t, err)
+	require.Empty(t, temporary)
+}
+
+// lastLine is the one line of an error, the last of standard error.
+func lastLine(o outcome) string {
+	text := strings.TrimSuffix(o.err, "\n")
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// SIGTERM in every part of a save and around it: the run ends with code 75 and a line that says what was saved, or goes to its
+// end where all steps are done; the same command then comes to the uninterrupted run's bits. 12 steps of 3 epochs, with saves at
+// steps 3, 4, 6, 8, 9 and 12.
+func TestTermAroundASave(t *testing.T) {
+	c := newCrash(t)
+	const saved = `^weft: stopped before the end at step (\d+) of 12, everything is saved in (\S+): run the same command again to continue$`
+	for _, d := range []struct {
+		name, fault string
+		args        []string
+		code        int
+		says        string
+	}{
+		// Nothing is done since the save that the signal meets, so that none follows.
+		{"staging", "sync/metrics.jsonl:1:term", nil, 75, `^weft: stopped before the end at step 3 of 12, everything is saved in \S+epoch-0000-step-00000003: run`},
+		{"writing the state", "write/step-00000003:1:term", nil, 75, saved},
+		{"syncing the state", "sync/step-00000006:1:term", nil, 75, saved},
+		{"writing the model folder", "write/model.safetensors:1:term", nil, 75, saved},
+		{"the commit", "rename/checkpoints/epoch-0000-step-00000003:1:term", nil, 75, saved},
+		{"pruning", "rename/.weft-tmp-delete:1:term", nil, 75, saved},
+		{"removing", "remove/.weft-tmp-delete:2:term", nil, 75, saved},
+		{"the last save", "write/step-00000012:1:term", nil, 0, ""},
+		{
+			"a grace period that is too short", "write/step-00000006:1:hang", []string{"--grace-period", "1s"}, 75,
+			`^weft: stopped before the end: the grace period of 1s ended before a save did; the newest checkpoint is \S+epoch-0001-step-00000004 \(step 4\), and \d+ steps? (is|are) lost since: run the same command again to continue from it$`,
+		},
+		{
+			"and no checkpoint yet", "write/step-00000003:1:hang", []string{"--grace-period", "1s"}, 75,
+			`^weft: stopped before the end: the grace period of 1s ended before a save did; there is no checkpoint, and \d+ steps? (is|are) lost: run the same command again to begin again$`,
+		},
+	} {
+		t.Run(d.name, func(t *testing.T) {
+			storage := filepath.Join(t.TempDir(), "run")
+			o := finish(t, c.command(t, storage, []string{"WEFT_FAULT=" + d.fault}, d.args...))
+			require.Equal(t, d.code, o.code, "%s\n%s", o.out, o.err)
+			if d.code == 0 {
+				require.Contains(t, o.out, "Training completed!")
+				c.requireWhole(t, storage)
+				return
+			}
+			require.Regexp(t, d.says, lastLine(o))
+			if d.says == saved {
+				list := checkpoints(t, storage)
+				at, where := stoppedAt(t, lastLine(o))
+				require.Equal(t, list[len(list)-1], where, "the newest checkpoint is the one that it names")
+				require.Contains(t, where, fmt.Sprintf("step-%08d", at))
+				require.Equal(t, at, lines(storage))
+			}
+			if d.name == "staging" {
+				require.Equal(t, []string{"epoch-0000-step-00000003"}, names(checkpoints(t, storage)))
+			}
+			c.requireContinues(t, storage)
+		})
+	}
+	t.Run("a second signal", func(t *testing.T) { c.secondSignal(t) })
+	t.Run("loading a checkpoint", func(t *testing.T) { c.termWhileLoading(t) })
+	t.Run("without a reader", func(t *testing.T) { c.readerGone(t) })
+	t.Run("under nohup", func(t *testing.T) { c.nohup(t) })
+}
+
+func names(paths []string) []string {
+	out := slices.Clone(paths)
+	for i, p := range out {
+		out[i] = filepath.Base(p)
+	}
+	return out
+}
+
+func stoppedAt(t *testing.T, line string) (step int, where string) {
+	t.Helper()
+	_, err := fmt.Sscanf(line, "weft: stopped before the end at step %d of 12, everything is saved in %s", &step, &where)
+	require.NoError(t, err, line)
+	return step, strings.TrimSuffix(where, ":")
+}
+
+// A second signal does not wait for a save that hangs.
+func (c *crash) secondSignal(t *testing.T) {
+	storage := filepath.Join(t.TempDir(), "run")
+	cmd := c.command(t, storage, []string{"WEFT_FAULT=write/step-00000006:1:hang"}, "--grace-period", "1h")
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	require.NoError(t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	// The first is that of the write; those within a second of it are taken for the same.
+	for repeat := time.NewTicker(300 * time.Millisecond); ; {
+		select {
+		case <-repeat.C:
+			if lines(storage) >= 6 {
+				_ = cmd.Process.Signal(syscall.SIGTERM)
+			}
+			continue
+		case <-ended:
+			repeat.Stop()
+		}
+		break
+	}
+	require.Equal(t, 75, cmd.ProcessState.ExitCode(), errs.String())
+	require.Regexp(t, `^weft: stopped before the end: the save was skipped at the second request; the newest checkpoint is \S+epoch-0001-step-00000004 \(step 4\), and \d+ steps? (is|are) lost since: `, lastLine(outcome{err: errs.String()}))
+	c.requireContinues(t, storage)
+}
+
+// While a checkpoint is loaded there is nothing to save: the run ends at once, though the disk hangs.
+func (c *crash) termWhileLoading(t *testing.T) {
+	storage := filepath.Join(t.TempDir(), "run")
+	o := finish(t, c.command(t, storage, nil, "--num-epochs", "1"))
+	require.Zero(t, o.code, o.err)
+	before := names(checkpoints(t, storage))
+	o = finish(t, c.command(t, storage, []string{"WEFT_FAULT=read/state/:1:hang"}, "--grace-period", "1h"))
+	require.Equal(t, 75, o.code, o.err)
+	require.Equal(t, "weft: stopped before the end: no step had begun; run the same command again", lastLine(o))
+	require.Equal(t, before, names(checkpoints(t, storage)))
+	c.requireContinues(t, storage)
+}
+
+// A run goes on when the reader of its report goes away, also with its last line.
+func (c *crash) readerGone(t *testing.T) {
+	storage := filepath.Join(t.TempDir(), "run")
+	cmd := c.command(t, storage, nil)
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	cmd.Stdout, cmd.Stderr = w, w
+	require.NoError(t, cmd.Start())
+	require.NoError(t, w.Close())
+	_, err = bufio.NewReader(r).ReadString('\n')
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	require.NoError(t, cmd.Wait())
+	c.requireWhole(t, storage)
+
+	cmd = c.command(t, storage, nil, "--learning-rate", "1")
+	cmd.Stdout, cmd.Stderr = w, nil
+	r, w, err = os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	cmd.Stdout, cmd.Stderr = w, w
+	require.NoError(t, cmd.Start())
+	require.NoError(t, w.Close())
+	_ = cmd.Wait()
+	require.Equal(t, 2, cmd.ProcessState.ExitCode(), "refused, though nobody reads why")
+}
+
+// A hangup asks a run to stop as SIGTERM does, unless the run was started to ignore it.
+func (c *crash) nohup(t *testing.T) {
+	for _, ignored := range []bool{false, true} {
+		storage := filepath.Join(t.TempDir(), fmt.Sprint("run-", ignored))
+		// The save of step 3 hangs about until the test has seen it.
+		cmd := c.command(t, storage, nil)
+		if ignored {
+			cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`}, cmd.Args...)
+			sh, err := exec.LookPath("sh")
+			require.NoError(t, err)
+			cmd.Path = sh
+		}
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		var errs strings.Builder
+		cmd.Stderr = &errs
+		require.NoError(t, cmd.Start())
+		reader := bufio.NewReader(out)
+		for line := ""; !strings.HasPrefix(line, "program   compiling"); {
+			line, err = reader.ReadString('\n')
+			require.NoError(t, err, errs.String())
+		}
+		require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
+		_, err = reader.WriteTo(&strings.Builder{})
+		require.NoError(t, err)
+		_ = cmd.Wait()
+		if ignored {
+			require.Zero(t, cmd.ProcessState.ExitCode(), errs.String())
+			c.requireWhole(t, storage)
+			continue
+		}
+		require.Equal(t, 75, cmd.ProcessState.ExitCode(), errs.String())
+		c.requireContinues(t, storage)
+	}
+}
+
+// SIGTERM during an evaluation leaves it and saves the state; the next start evaluates again, and comes to the same bits.
+func TestTermDuringAnEvaluation(t *testing.T) {
+	c := &crash{args: crashArgs(t, "--eval-dataset", write(t, "eval.jsonl", differentRows(6000)), "--eval-every-steps", "2", "--num-epochs", "1"), whole: filepath.Join(t.TempDir(), "whole")}
+	o := finish(t, c.command(t, c.whole, nil, "--keep", "0"))
+	require.Zero(t, o.code, o.err)
+	c.want = lineValues(t, localDisk{c.whole}.files(t)["metrics.jsonl"])
+
+	storage := filepath.Join(t.TempDir(), "run")
+	cmd := c.command(t, storage, nil)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	require.NoError(t, cmd.Start())
+	for lines(storage) < 2 {
+		require.NoError(t, t.Context().Err())
+		time.Sleep(time.Millisecond)
+	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	_ = cmd.Wait()
+	require.Equal(t, 75, cmd.ProcessState.ExitCode(), errs.String())
+	require.Regexp(t, `^weft: stopped before the end at step 2 of 4, everything is saved in \S+epoch-0000-step-00000002: run the same command again to continue$`, lastLine(outcome{err: errs.String()}))
+	require.Equal(t, 2, lines(storage), "the evaluation did not end")
+	c.requireContinues(t, storage)
+}
