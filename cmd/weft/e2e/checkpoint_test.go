@@ -196,3 +196,27 @@ func asNobody(cmd *exec.Cmd) {
 		cmd.Dir = "/"
 	}
 }
+
+// A checkpoint that a run wrote in the middle of an epoch becomes a model folder too, beside the run's others and alone.
+func TestExportWithinAnEpoch(t *testing.T) {
+	storage, model := filepath.Join(t.TempDir(), "out"), tinyModel(t, "gemma4-tiny", nil)
+	must(t, tinyArgs(t, model, storage, differentRows(12), "--num-epochs", "2", "--keep", "0", "--save-every-steps", "4", "--learning-rate", "1e-3")...)
+	list := must(t, "checkpoint", "ls", storage)
+	require.Regexp(t, `epoch-0001-step-00000008 +8 +1 +~\d+\.\d{4} .* state .* ok `, list)
+	require.Regexp(t, `epoch-0002-step-00000012 +12 +2 +\d+\.\d{4} .* full .* ok `, list)
+	within := filepath.Join(storage, "checkpoints", "epoch-0001-step-00000008")
+	require.NoDirExists(t, filepath.Join(within, "model"))
+	beside, alone := filepath.Join(t.TempDir(), "beside"), filepath.Join(t.TempDir(), "alone")
+	printed := must(t, "checkpoint", "export", within, beside, "--dtype", "float32", "--compile-cache", cache)
+	require.Contains(t, printed, "companion files of "+filepath.Join(storage, "checkpoints", "epoch-0002-step-00000012", "model"))
+	require.Contains(t, printed, "the folder gives the bits of the masters")
+
+	copied := filepath.Join(t.TempDir(), "copied")
+	require.NoError(t, os.CopyFS(copied, os.DirFS(within)))
+	printed = must(t, "checkpoint", "export", copied, alone, "--dtype", "float32", "--compile-cache", cache)
+	require.Contains(t, printed, "companion files of "+model)
+	requireSameFiles(t, beside, alone)
+	require.Contains(t, must(t, "checkpoint", "diff", copied, alone), "equal: ")
+	o := weft(t, "checkpoint", "diff", within, storage)
+	require.Equal(t, 1, o.code, o.err)
+}
