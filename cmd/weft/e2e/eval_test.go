@@ -104,7 +104,7 @@ func checkpointMetrics(t *testing.T, dir string) map[string]float64 {
 // the metrics are those of a run that was never stopped.
 func TestEvalOfAnInterruptedRun(t *testing.T) {
 	model := tinyModel(t, "gemma4-tiny", nil)
-	train, eval := differentRows(12), write(t, "eval.jsonl", differentRows(4000))
+	train, eval := differentRows(12), write(t, "eval.jsonl", differentRows(2000))
 	args := func(storage string, epochs string) []string {
 		return tinyArgs(t, model, storage, train, "--learning-rate", "1e-3", "--eval-dataset", eval, "--eval-every-steps", "4", "--num-epochs", epochs)
 	}
@@ -118,7 +118,7 @@ func TestEvalOfAnInterruptedRun(t *testing.T) {
 	require.Equal(t, []int{4, 6, 8, 12}, at)
 	require.Less(t, *want[3].Loss, *want[0].Loss)
 
-	// Four steps are done, and the next line is that of the evaluation, of 2,000 batches.
+	// Four steps are done, and the next line is that of the evaluation, of 1,000 batches.
 	cmd, log := start(t, parts, 4, args(parts, "2")...)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()

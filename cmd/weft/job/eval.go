@@ -44,7 +44,11 @@ func (r *run) evaluation() func(context.Context, trainer.Position) (float64, err
 			return 0, fmt.Errorf("evaluate: %w", err)
 		}
 		e := trainer.Evaluation{Evaluator: r.eval, State: r.state, Source: batches{Loader: loader, rows: r.rows}}
-		record, err := e.Do(ctx, r.stop, at)
+		stop := r.stop
+		if r.otherHosts() {
+			stop = nil // the others would wait for this one: all stop together, after a step
+		}
+		record, err := e.Do(ctx, stop, at)
 		if err != nil {
 			return 0, err
 		}
