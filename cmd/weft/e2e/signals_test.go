@@ -102,6 +102,51 @@ func TestTermAroundASave(t *testing.T) {
 	t.Run("under nohup", func(t *testing.T) { c.nohup(t) })
 }
 
+// Saves between steps change no bit of a run: not of the metrics, not of the last checkpoint.
+func TestSavesBetweenStepsChangeNothing(t *testing.T) {
+	c := newCrash(t, "--save-every-steps", "0")
+	require.Len(t, checkpoints(t, c.whole), 3, "one an epoch")
+	for _, d := range []struct {
+		args  []string
+		steps []int
+	}{
+		{[]string{"--save-every-steps", "3"}, []int{3, 4, 6, 8, 9, 12}},
+		{[]string{"--save-every", "1ns"}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+		{[]string{"--save-every", "1h", "--save-every-steps", "5"}, []int{4, 5, 8, 10, 12}},
+	} {
+		storage := filepath.Join(t.TempDir(), "run")
+		o := finish(t, c.command(t, storage, nil, append(d.args, "--keep", "0")...))
+		require.Zero(t, o.code, o.err)
+		var steps []int
+		for _, dir := range checkpoints(t, storage) {
+			var epoch, step int
+			_, err := fmt.Sscanf(filepath.Base(dir), "epoch-%d-step-%d", &epoch, &step)
+			require.NoError(t, err)
+			steps = append(steps, step)
+			_, err = os.Stat(filepath.Join(dir, "model"))
+			require.Equal(t, step%4 == 0, err == nil, "the model folder is written at epoch ends: %s", dir)
+		}
+		require.Equal(t, d.steps, steps, "%v", d.args)
+		c.requireWhole(t, storage)
+	}
+}
+
+// A save that cannot be written ends the run with code 1, at a step after it, and names what there is to continue from.
+func TestFailedSaveNamesTheNewest(t *testing.T) {
+	c := newCrash(t)
+	for _, d := range []struct{ fault, says string }{
+		{"create/step-00000006:*:eacces", `; the newest checkpoint is \S+epoch-0001-step-00000004 \(step 4\)$`},
+		{"create/step-00000003:*:eacces", `; there is no checkpoint yet$`},
+	} {
+		storage := filepath.Join(t.TempDir(), "run")
+		o := finish(t, c.command(t, storage, []string{"WEFT_FAULT=" + d.fault}))
+		require.Equal(t, 1, o.code, o.err)
+		require.Contains(t, lastLine(o), "permission denied")
+		require.Regexp(t, d.says, lastLine(o))
+		c.requireContinues(t, storage)
+	}
+}
+
 func names(paths []string) []string {
 	out := slices.Clone(paths)
 	for i, p := range out {
@@ -173,7 +218,6 @@ func (c *crash) readerGone(t *testing.T) {
 	c.requireWhole(t, storage)
 
 	cmd = c.command(t, storage, nil, "--learning-rate", "1")
-	cmd.Stdout, cmd.Stderr = w, nil
 	r, w, err = os.Pipe()
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
@@ -188,7 +232,6 @@ func (c *crash) readerGone(t *testing.T) {
 func (c *crash) nohup(t *testing.T) {
 	for _, ignored := range []bool{false, true} {
 		storage := filepath.Join(t.TempDir(), fmt.Sprint("run-", ignored))
-		// The save of step 3 hangs about until the test has seen it.
 		cmd := c.command(t, storage, nil)
 		if ignored {
 			cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`}, cmd.Args...)

@@ -83,7 +83,7 @@ func (r *run) supervise(ctx context.Context, abort <-chan struct{}) (*Result, er
 		abandon()
 		return nil, errStoppedEarly
 	}
-	grace := time.NewTimer(r.GracePeriod)
+	grace := time.NewTimer(max(r.GracePeriod-unwindTime, r.GracePeriod/2)) // what is abandoned ends in it too
 	defer grace.Stop()
 	why := "the save was skipped at the second request"
 	select {
