@@ -333,3 +333,20 @@ func TestCloudReadFaults(t *testing.T) {
 		})
 	}
 }
+
+// Tensors that are exported as they came, of a vision tower and a frozen table, come from Cloud Storage as from a disk.
+func TestCloudExportsWhatItDoesNotTrain(t *testing.T) {
+	c := startCloud(t)
+	model := tinyModel(t, "gemma4-tiny-multimodal", nil)
+	files, err := os.ReadDir(model)
+	require.NoError(t, err)
+	for _, f := range files {
+		c.upload(t, filepath.Join(model, f.Name()), "models/multimodal/"+f.Name())
+	}
+	freeze := []string{"--num-epochs", "1", "--freeze", "*embed_tokens*"}
+	whole := filepath.Join(t.TempDir(), "whole")
+	must(t, c.local(whole, append(freeze, "--model-id", model)...)...)
+	o := c.run(t, c.remote("gs://bucket/multimodal", append(freeze, "--model-id", "gs://bucket/models/multimodal")...)...)
+	require.Zero(t, o.code, o.err)
+	requireSameCheckpoint(t, checkpoints(t, whole)[0], checkpoints(t, c.download(t, "multimodal"))[0])
+}
