@@ -1,7 +1,7 @@
 # Short targets; each is one command that a person could type.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint demo golden bench crash-long plan-goldens
+.PHONY: build test lint demo golden bench bench-ckpt crash-long plan-goldens
 
 build: ## the one binary; the tag leaves out what only the gRPC transport of Cloud Storage needs (12 MB), which weft does not use
 	CGO_ENABLED=0 go build -trimpath -tags disable_grpc_modules -ldflags "-s -w" -o bin/weft ./cmd/weft
@@ -22,6 +22,9 @@ golden: ## rewrite the goldens after a change that means to change them; read th
 
 bench: ## the row of BENCHMARKS.md, printed
 	bash bench/run.sh
+
+bench-ckpt: ## save and load 2 GB against dd and a plain read, and write the section of BENCHMARKS.md
+	go run ./bench/ckpt
 
 crash-long: ## kill a run 1000 times, at every kind of operation on its storage and at random instants
 	WEFT_CRASH_KILLS=$${WEFT_CRASH_KILLS:-1000} go test ./cmd/weft/e2e -run 'TestCrash' -count 1 -v -timeout 60m

@@ -13,7 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"weft/bench/internal/section"
+	"weft/bench/internal/sections"
 )
 
 type options struct {
@@ -69,5 +69,5 @@ func run(ctx context.Context, o options) error {
 	if o.Out == "" {
 		return nil
 	}
-	return section.Write(o.Out, marks, text)
+	return sections.Write(o.Out, marks, text)
 }

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"weft/bench/internal/section"
+	"weft/bench/internal/sections"
 )
 
-var marks = section.Marks{Begin: "<!-- ckpt: begin; written by go run ./bench/ckpt -->", End: "<!-- ckpt: end -->"}
+var marks = sections.Marks{Begin: "<!-- ckpt: begin; written by make bench-ckpt -->", End: "<!-- ckpt: end -->"}
 
 // round is what one round measured, in seconds and bytes.
 type round struct {
@@ -85,7 +85,7 @@ func (r *report) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n## Saving and loading\n\n", marks.Begin)
 	fmt.Fprintf(&b, "A train state of %.2f GB (float32 parameters and two moments, %d tensors) on one device of the CPU plugin, %s, %d cores; weft at %s. "+
-		"`go run ./bench/ckpt`: %d rounds in one process, every kind of work in each, one after the other; medians (least–greatest) of the ratios within a round.\n\n",
+		"`make bench-ckpt`: %d rounds in one process, every kind of work in each, one after the other; medians (least–greatest) of the ratios within a round.\n\n",
 		float64(r.Bytes)/1e9, 3*(matrices+1), cpuName(), runtime.NumCPU(), revision(), len(r.Rounds))
 	b.WriteString("| ratio | median | least–greatest | target | held |\n|---|---|---|---|---|\n")
 	for _, x := range r.Ratios {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"weft/bench/internal/sections"
 )
 
 // compareStep is what the comparison plans: the published job.
@@ -17,10 +19,10 @@ var comparisons = map[string][]string{
 }
 
 // compared are the marks of the section of an effort.
-func compared(effort string) marks {
-	return marks{
-		fmt.Sprintf("<!-- plans compared at %s: begin; written by make plan-goldens -->", effort),
-		fmt.Sprintf("<!-- plans compared at %s: end -->", effort),
+func compared(effort string) sections.Marks {
+	return sections.Marks{
+		Begin: fmt.Sprintf("<!-- plans compared at %s: begin; written by make plan-goldens -->", effort),
+		End:   fmt.Sprintf("<!-- plans compared at %s: end -->", effort),
 	}
 }
 
@@ -38,7 +40,7 @@ func (o options) compare(ctx context.Context) error {
 	if err := o.plan(ctx, compareStep, o.Effort, more, &result); err != nil {
 		return err
 	}
-	return writeSection(o.Out, compared(o.Effort), comparedSection(result.Plans, o.Effort, revision()))
+	return sections.Write(o.Out, compared(o.Effort), comparedSection(result.Plans, o.Effort, revision()))
 }
 
 // rows are those of the table; a program's are empty where the compiler found none.
@@ -77,7 +79,7 @@ var rows = []struct {
 // comparedSection is the Markdown.
 func comparedSection(plans []*figures, effort, revision string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n## Settings of one plan, side by side, at effort %s\n\n", compared(effort).begin, effort)
+	fmt.Fprintf(&b, "%s\n## Settings of one plan, side by side, at effort %s\n\n", compared(effort).Begin, effort)
 	fmt.Fprintf(&b, "`weft plan --compare`, %s on %s; as given: batch 4 × 512 tokens a device, full remat, scanned layers, weights gathered twice a step, bfloat16 compute, "+
 		"float32 master weights and moments; weft at %s. One setting is changed at a time. Nothing here was measured on a TPU.\n\n| |", compareStep.model, compareStep.topology, revision)
 	for _, p := range plans {
@@ -99,6 +101,6 @@ func comparedSection(plans []*figures, effort, revision string) string {
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString(compared(effort).end + "\n")
+	b.WriteString(compared(effort).End + "\n")
 	return b.String()
 }

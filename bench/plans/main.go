@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"weft/bench/internal/sections"
 )
 
 // step is what is planned: the published job's settings, batch 4 × 512 a device.
@@ -81,7 +83,7 @@ func run(ctx context.Context, o options) error {
 	if len(plans) == 0 {
 		return fmt.Errorf("--only %s: nothing is planned under that name", strings.Join(o.Only, ","))
 	}
-	return writeSection(o.Out, released, section(plans, o.Effort, revision()))
+	return sections.Write(o.Out, released, section(plans, o.Effort, revision()))
 }
 
 func (o options) wants(s step) bool {

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
+
+	"weft/bench/internal/sections"
 )
 
 // figures are the fields of `weft plan --json` that the section shows.
@@ -66,18 +65,15 @@ type figures struct {
 	} `json:"tried"`
 }
 
-// marks are the lines between which a section lies.
-type marks struct{ begin, end string }
-
 // released are those of the section of released sizes.
-var released = marks{"<!-- plans: begin; written by make plan-goldens -->", "<!-- plans: end -->"}
+var released = sections.Marks{Begin: "<!-- plans: begin; written by make plan-goldens -->", End: "<!-- plans: end -->"}
 
 func gib(n int64) string { return fmt.Sprintf("%.2f", float64(n)/(1<<30)) }
 
 // section is the Markdown.
 func section(plans []*figures, effort, revision string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n## Plans for TPU slices\n\n", released.begin)
+	fmt.Fprintf(&b, "%s\n## Plans for TPU slices\n\n", released.Begin)
 	fmt.Fprintf(&b, "`weft plan`, batch 4 × 512 tokens a device, full remat, scanned layers, bfloat16 compute, float32 master weights and moments; compiled by libtpu at effort %s "+
 		"with no chip present, weft at %s. Nothing here was measured on a TPU: [docs/plan.md](docs/plan.md) says what the figures mean.\n\n", effort, revision)
 	b.WriteString("| model | slice | trained, M | compiled in, s | fits | peak of a device, GiB | limit | state | gathered | gradients | activations | other |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
@@ -100,7 +96,7 @@ func section(plans []*figures, effort, revision string) string {
 	for _, p := range plans {
 		writeTried(&b, p)
 	}
-	b.WriteString(released.end + "\n")
+	b.WriteString(released.End + "\n")
 	return b.String()
 }
 
@@ -130,35 +126,4 @@ func writeTried(b *strings.Builder, p *figures) {
 		fmt.Fprintf(b, " Tried `%s`: %s, %s GiB.", t.Change, outcome, gib(t.Peak))
 	}
 	b.WriteString("\n")
-}
-
-// writeSection replaces the section of a file, or adds it at its end.
-func writeSection(path string, m marks, text string) error {
-	old, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--out: %w", err)
-	}
-	content, err := replaceSection(string(old), m, text)
-	if err != nil {
-		return fmt.Errorf("--out %s: %w", path, err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	return nil
-}
-
-func replaceSection(old string, m marks, text string) (string, error) {
-	before, rest, found := strings.Cut(old, m.begin)
-	if !found {
-		if old != "" {
-			old = strings.TrimRight(old, "\n") + "\n\n"
-		}
-		return old + text, nil
-	}
-	_, after, closed := strings.Cut(rest, m.end+"\n")
-	if !closed {
-		return "", fmt.Errorf("it has %q without %q: put that line back where the section ends", m.begin, m.end)
-	}
-	return before + text + after, nil
 }

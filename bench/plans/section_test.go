@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"weft/bench/internal/sections"
 )
 
 func sample() []*figures {
@@ -40,17 +42,17 @@ func TestSection(t *testing.T) {
 // Only the section is replaced; without one it is added.
 func TestWriteSection(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "BENCHMARKS.md")
-	one, two := released.begin+"\none\n"+released.end+"\n", released.begin+"\ntwo\n"+released.end+"\n"
-	require.NoError(t, writeSection(path, released, one))
+	one, two := released.Begin+"\none\n"+released.End+"\n", released.Begin+"\ntwo\n"+released.End+"\n"
+	require.NoError(t, sections.Write(path, released, one))
 	require.NoError(t, os.WriteFile(path, []byte("before\n\n"+one+"after\n"), 0o644))
-	require.NoError(t, writeSection(path, released, two))
+	require.NoError(t, sections.Write(path, released, two))
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "before\n\n"+two+"after\n", string(raw))
-	got, err := replaceSection("# Title\n", released, one)
+	got, err := sections.Replace("# Title\n", released, one)
 	require.NoError(t, err)
 	require.Equal(t, "# Title\n\n"+one, got)
-	_, err = replaceSection(released.begin+"\n", released, one)
+	_, err = sections.Replace(released.Begin+"\n", released, one)
 	require.ErrorContains(t, err, "put that line back")
 }
 
@@ -62,7 +64,7 @@ func TestComparedSection(t *testing.T) {
 	require.Contains(t, text, "\n\n| | as given | batch=8 |\n|---|---|---|\n| fits | yes | no |\n| peak of a device, GiB | 3.00 | 0.00 |\n")
 	require.Contains(t, text, "| executed ÷ useful FLOPs | 1.333 | – |")
 	require.Contains(t, text, "| of it asynchronous | 25% | – |")
-	got, err := replaceSection(released.begin+"\n"+released.end+"\n", compared("O0"), text)
+	got, err := sections.Replace(released.Begin+"\n"+released.End+"\n", compared("O0"), text)
 	require.NoError(t, err)
-	require.Equal(t, released.begin+"\n"+released.end+"\n\n"+text, got)
+	require.Equal(t, released.Begin+"\n"+released.End+"\n\n"+text, got)
 }

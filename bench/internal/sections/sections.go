@@ -1,5 +1,5 @@
-// Package section writes generated sections of a Markdown file.
-package section
+// Package sections writes generated sections of a Markdown file.
+package sections
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ func Write(path string, m Marks, text string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--out: %w", err)
 	}
-	content, err := replace(string(old), m, text)
+	content, err := Replace(string(old), m, text)
 	if err != nil {
 		return fmt.Errorf("--out %s: %w", path, err)
 	}
@@ -28,7 +28,8 @@ func Write(path string, m Marks, text string) error {
 	return nil
 }
 
-func replace(old string, m Marks, text string) (string, error) {
+// Replace is Write on a file's content.
+func Replace(old string, m Marks, text string) (string, error) {
 	before, rest, found := strings.Cut(old, m.Begin)
 	if !found {
 		if old != "" {
