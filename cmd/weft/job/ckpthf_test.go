@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
 	"weft/internal/fixture"
@@ -95,14 +96,11 @@ func trainOnGolden(t *testing.T, dir string, b hfcheck.Batch, change func(*Confi
 	work := t.TempDir()
 	dataset := filepath.Join(work, "rows.jsonl")
 	require.NoError(t, os.WriteFile(dataset, []byte(rows.String()), 0o600))
-	c := Config{
-		ModelFlags: ModelFlags{ModelID: dir, Freeze: FreezeAuto, ParamDType: DTypeAuto, ComputeDType: "float32", Remat: "full", Scan: true, Gathers: 2},
-		BatchFlags: BatchFlags{MaxSeqLen: len(b.InputIDs[0]), BatchSizePerDevice: 1},
-		Dataset:    dataset, DatasetSplit: "train", LossOn: "all", DropLast: true,
-		NumEpochs: 2, LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Schedule: "constant",
-		Platform: PlatformCPU, Devices: 2, CompileCache: testCache,
-		StoragePath: filepath.Join(work, "out"), Keep: 1, KeepBy: "loss", Resume: ResumeAuto,
-	}
+	var c Config
+	require.NoError(t, kong.ApplyDefaults(&c))
+	c.ModelID, c.Dataset, c.ComputeDType, c.StoragePath = dir, dataset, "float32", filepath.Join(work, "out")
+	c.MaxSeqLen, c.BatchSizePerDevice, c.NumEpochs, c.LearningRate = len(b.InputIDs[0]), 1, 2, 1e-3
+	c.Platform, c.Devices, c.CompileCache = PlatformCPU, 2, testCache
 	if change != nil {
 		change(&c)
 	}
