@@ -257,7 +257,7 @@ func (s *saver) untouched(t hf.Tensor) checkpoint.Tensor {
 func rowBlocks(shape []int, elem, limit int) []sharding.Region {
 	whole := sharding.Region{Start: make([]int, len(shape)), Size: shape}
 	n := whole.Elements() * elem
-	if n <= limit {
+	if len(shape) == 0 || n <= limit {
 		return []sharding.Region{whole}
 	}
 	rows := max(1, limit/(n/shape[0]))
