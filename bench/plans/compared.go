@@ -73,7 +73,6 @@ var rows = []struct {
 	{"MFU, %", true, func(p *figures) string {
 		return fmt.Sprintf("%.1f–%.1f", 100*p.Estimate.MFULow, 100*p.Estimate.MFUHigh)
 	}},
-	{"compiled in, s", false, func(p *figures) string { return fmt.Sprintf("%.0f", p.CompileS) }},
 }
 
 // comparedSection is the Markdown.
