@@ -162,7 +162,7 @@ func wrongFlags(t *testing.T, base func(...string) []string) []wrongInput {
 	yaml := func(content string) []string { return base("--config", write(t, "run.yaml", content)) }
 	return []wrongInput{
 		{"storage under a file", base("--storage-path", filepath.Join(write(t, "file", ""), "out")), []string{"--storage-path", "not a directory"}},
-		{"storage on the hub of buckets", base("--storage-path", "gs://bucket/run"), []string{"gs://bucket/run", "mount"}},
+		{"storage of another kind", base("--storage-path", "s3://bucket/run"), []string{"s3://bucket/run", "not gs://bucket/prefix"}},
 		{"no batch", base("--batch-size-per-device", "0"), []string{"--batch-size-per-device is 0"}},
 		{"devices that the plugin refuses", base("--devices", "100000"), []string{"--devices", "100000"}},
 		{"devices that disagree", base("--devices", "2", "--num-workers", "4"), []string{"--devices asks for 2", "--num-workers for 4"}},
