@@ -9,6 +9,7 @@ import (
 	"weft/data"
 	"weft/data/tokenizer"
 	"weft/engine"
+	"weft/engine/sharding"
 	"weft/engine/trainer"
 	"weft/optim"
 )
@@ -189,7 +190,7 @@ func (r *run) compile(context.Context) (err error) {
 
 // fillState sends the parameters to the devices: the first values, then those of the checkpoint to continue from.
 func (r *run) fillState(context.Context) (err error) {
-	if r.state, err = r.rt.NewState(r.model, r.opt, r.model.fill); err != nil {
+	if r.state, err = r.rt.NewState(r.model, r.opt, r.firstValues()); err != nil {
 		return err
 	}
 	if err := r.model.loaded(); err != nil {
@@ -215,6 +216,19 @@ func (r *run) fillState(context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// firstValues are the model's. What a checkpoint to continue from holds is left zero: restore replaces all of it or fails.
+func (r *run) firstValues() engine.ParamFill {
+	if r.from == nil {
+		return r.model.fill
+	}
+	return func(p engine.Param, region sharding.Region, dst []byte) error {
+		if p.Trainable {
+			return nil
+		}
+		return r.model.fill(p, region, dst)
+	}
 }
 
 // train runs the loop and waits for what it saved.
