@@ -64,6 +64,10 @@ type bench struct {
 	manager *checkpoint.Manager
 	bytes   int64
 	newest  checkpoint.Entry
+
+	async  *checkpoint.Async
+	saved  checkpoint.Saved // its last
+	before int64            // bytes of the process before it took memory
 }
 
 func openBench(ctx context.Context, dir string, bytes int64) (*bench, error) {
@@ -101,8 +105,10 @@ func openBench(ctx context.Context, dir string, bytes int64) (*bench, error) {
 	}
 	size := b.state.LocalBytes()
 	b.bytes = int64(size.Params + size.Slots)
-	b.manager, err = checkpoint.Open(checkpoint.OS{}, filepath.Join(dir, "run"), checkpoint.Options{Keep: 1, KeepBy: checkpoint.KeepByStep})
-	return b, err
+	if b.manager, err = checkpoint.Open(checkpoint.OS{}, filepath.Join(dir, "run"), checkpoint.Options{Keep: 1, KeepBy: checkpoint.KeepByStep}); err != nil {
+		return nil, err
+	}
+	return b, b.openAsync()
 }
 
 // noise fills dst with bytes that no disk can make smaller.
@@ -121,6 +127,7 @@ func noise(name string, dst []byte) error {
 }
 
 func (b *bench) close() {
+	_ = b.async.Close(context.Background())
 	_ = b.manager.Close()
 	b.state.Destroy()
 	_ = b.rt.Close()
@@ -129,7 +136,7 @@ func (b *bench) close() {
 // round does every kind of work once.
 func (b *bench) round(ctx context.Context, i int) (*round, error) {
 	r := &round{}
-	for _, part := range []func(context.Context, int, *round) error{b.ddZeros, b.blocking, b.async, b.ddSame, b.readCold, b.loadCold, b.readWarm, b.readKept, b.loadWarm, b.send} {
+	for _, part := range []func(context.Context, int, *round) error{b.ddZeros, b.blocking, b.background, b.ddSame, b.readCold, b.loadCold, b.readWarm, b.readKept, b.loadWarm, b.send} {
 		if err := part(ctx, i, r); err != nil {
 			return nil, err
 		}
@@ -185,40 +192,49 @@ func (b *bench) blocking(ctx context.Context, i int, r *round) (err error) {
 	return err
 }
 
-// async saves beside nothing: what the training would take is not the question here.
-func (b *bench) async(ctx context.Context, i int, r *round) error {
+// openAsync takes the host memory, as a run does before its first step, and waits for its pages.
+func (b *bench) openAsync() (err error) {
 	debug.FreeOSMemory()
-	before, err := memory("VmRSS")
-	if err != nil {
+	if b.before, err = memory("VmRSS"); err != nil {
 		return err
 	}
+	b.async = checkpoint.NewAsync(b.manager, checkpoint.AsyncOptions{Done: func(s checkpoint.Saved) { b.saved = s }})
+	if err := b.async.Prepare(b.snapshot(0)); err != nil {
+		return err
+	}
+	for range 600 {
+		now, err := memory("VmRSS")
+		if err != nil || now-b.before > b.bytes*99/100 {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return errors.New("the host memory for saving did not come within a minute; free some")
+}
+
+// background saves beside nothing: what the training would take is not the question here.
+func (b *bench) background(ctx context.Context, i int, r *round) error {
+	debug.FreeOSMemory()
 	if err := resetPeak(); err != nil {
 		return err
 	}
-	var out checkpoint.Saved
-	a := checkpoint.NewAsync(b.manager, checkpoint.AsyncOptions{Done: func(s checkpoint.Saved) { out = s }})
-	if err := a.Prepare(b.snapshot(2*i + 2)); err != nil {
-		return err
-	}
-	// The pages come while the first step is compiled.
-	time.Sleep(2 * time.Second)
 	begin := time.Now()
-	if err := a.Save(ctx, b.snapshot(2*i+2)); err != nil {
+	if err := b.async.Save(ctx, b.snapshot(2*i+2)); err != nil {
 		return err
 	}
 	r.Stall = time.Since(begin).Seconds()
-	if err := a.Wait(ctx); err != nil {
+	if err := b.async.Wait(ctx); err != nil {
 		return err
 	}
 	r.AsyncWhole = time.Since(begin).Seconds()
-	r.AsyncWrite, r.Written, r.Staged = out.Stats.Write.Seconds(), out.Stats.WrittenBytes, out.Stats.PeakBytes
+	r.AsyncWrite, r.Written, r.Staged = b.saved.Stats.Write.Seconds(), b.saved.Stats.WrittenBytes, b.saved.Stats.PeakBytes
 	peak, err := memory("VmHWM")
 	if err != nil {
 		return err
 	}
-	r.ExtraMemory = peak - before
-	b.newest = out.Entry
-	return errors.Join(a.Close(ctx), out.Err)
+	r.ExtraMemory = peak - b.before
+	b.newest = b.saved.Entry
+	return b.saved.Err
 }
 
 func (b *bench) readCold(_ context.Context, _ int, r *round) (err error) {

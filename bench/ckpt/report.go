@@ -128,8 +128,8 @@ func (r *report) markdown() string {
 // notes say what the lines mean.
 const notes = `
 "From the disk" means that the file was dropped from this machine's page cache before. The plain read goes through one buffer of 1 MiB and throws
-the bytes away. The extra memory is the process's peak resident set during a background save, less what it was before the first buffer was taken; the
-device's own state is in the same process.
+the bytes away. The host memory for saving is taken once, as in a run. The extra memory is the process's peak resident set during a background save, less what it was
+before that memory was taken; the device's own state is in the same process. On the CPU plugin a load ends in memory that the plugin takes anew.
 `
 
 func cpuName() string {
