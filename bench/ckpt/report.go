@@ -29,6 +29,10 @@ type round struct {
 	ReadKept    float64 `json:"read_kept_s"`
 	LoadWarm    float64 `json:"load_warm_s"`
 	Send        float64 `json:"send_s"`
+	ReadColdCPU float64 `json:"read_cold_cpu_s"`
+	LoadColdCPU float64 `json:"load_cold_cpu_s"`
+	ReadWarmCPU float64 `json:"read_warm_cpu_s"`
+	LoadWarmCPU float64 `json:"load_warm_cpu_s"`
 }
 
 // ratio is a figure with its limit: the median over the rounds of what was compared within each of them, and the range.
@@ -96,40 +100,54 @@ func (r *report) markdown() string {
 		fmt.Fprintf(&b, "| %s | %.3f | %.3f–%.3f | %s %g | %s |\n", x.Name, x.Median, x.Least, x.Most, map[bool]string{true: "≥", false: "<"}[x.AtLeast], x.Limit,
 			map[bool]string{true: "yes", false: "no"}[x.Held])
 	}
-	b.WriteString("\n| work | median, s | GB/s |\n|---|---|---|\n")
-	for _, w := range []struct {
-		name string
-		of   func(round) float64
-	}{
-		{"dd of zeros, conv=fsync", func(x round) float64 { return x.DDZeros }},
-		{"dd of the same bytes from the page cache, conv=fsync", func(x round) float64 { return x.DDSame }},
-		{"blocking save", func(x round) float64 { return x.Blocking }},
-		{"background save: stall of the step", func(x round) float64 { return x.Stall }},
-		{"background save: writing to the commit", func(x round) float64 { return x.AsyncWrite }},
-		{"plain sequential read, from the disk", func(x round) float64 { return x.ReadCold }},
-		{"load to the device, from the disk", func(x round) float64 { return x.LoadCold }},
-		{"plain sequential read, from the page cache", func(x round) float64 { return x.ReadWarm }},
-		{"plain sequential read into memory of its own, from the page cache", func(x round) float64 { return x.ReadKept }},
-		{"load to the device, from the page cache", func(x round) float64 { return x.LoadWarm }},
-		{"bytes on the host sent to the device, nothing read", func(x round) float64 { return x.Send }},
-	} {
-		var all []float64
-		for _, x := range r.Rounds {
-			all = append(all, w.of(x))
+	b.WriteString("\n| work | median, s | GB/s | processor time, s |\n|---|---|---|---|\n")
+	for _, w := range works {
+		cpu := ""
+		if w.cpu != nil {
+			cpu = fmt.Sprintf("%.3f", r.median(w.cpu))
 		}
-		slices.Sort(all)
-		fmt.Fprintf(&b, "| %s | %.3f | %.2f |\n", w.name, median(all), float64(r.Bytes)/1e9/median(all))
+		wall := r.median(w.wall)
+		fmt.Fprintf(&b, "| %s | %.3f | %.2f | %s |\n", w.name, wall, float64(r.Bytes)/1e9/wall, cpu)
 	}
 	b.WriteString(notes)
 	b.WriteString(marks.End + "\n")
 	return b.String()
 }
 
+// median is that of one figure over the rounds.
+func (r *report) median(of func(round) float64) float64 {
+	var all []float64
+	for _, x := range r.Rounds {
+		all = append(all, of(x))
+	}
+	slices.Sort(all)
+	return median(all)
+}
+
+// works are the lines of the second table.
+var works = []struct {
+	name string
+	wall func(round) float64
+	cpu  func(round) float64
+}{
+	{"dd of zeros, conv=fsync", func(x round) float64 { return x.DDZeros }, nil},
+	{"dd of the same bytes from the page cache, conv=fsync", func(x round) float64 { return x.DDSame }, nil},
+	{"blocking save", func(x round) float64 { return x.Blocking }, nil},
+	{"background save: stall of the step", func(x round) float64 { return x.Stall }, nil},
+	{"background save: writing to the commit", func(x round) float64 { return x.AsyncWrite }, nil},
+	{"plain sequential read, from the disk", func(x round) float64 { return x.ReadCold }, func(x round) float64 { return x.ReadColdCPU }},
+	{"load to the device, from the disk", func(x round) float64 { return x.LoadCold }, func(x round) float64 { return x.LoadColdCPU }},
+	{"plain sequential read, from the page cache", func(x round) float64 { return x.ReadWarm }, func(x round) float64 { return x.ReadWarmCPU }},
+	{"plain sequential read into memory of its own, from the page cache", func(x round) float64 { return x.ReadKept }, nil},
+	{"load to the device, from the page cache", func(x round) float64 { return x.LoadWarm }, func(x round) float64 { return x.LoadWarmCPU }},
+	{"bytes on the host sent to the device, nothing read", func(x round) float64 { return x.Send }, nil},
+}
+
 // notes say what the lines mean.
 const notes = `
 "From the disk" means that the file was dropped from this machine's page cache before. The plain read goes through one buffer of 1 MiB and throws
 the bytes away. The host memory for saving is taken once, as in a run. The extra memory is the process's peak resident set during a background save, less what it was
-before that memory was taken; the device's own state is in the same process. On the CPU plugin a load ends in memory that the plugin takes anew.
+before that memory was taken, without what loads left with the plugin's allocator; the device's own state is in the same process. On the CPU plugin a load ends in memory that the plugin takes anew.
 `
 
 func cpuName() string {
