@@ -221,6 +221,10 @@ func (r *StateReader) checkHeader(rd Reader, f FileEntry) error {
 // pieces holds read buffers.
 var pieces = sync.Pool{New: func() any { b := make([]byte, readPiece); return &b }}
 
+// prefetcher is a Reader that can fetch bytes before they are read. Slices of a file are read side by side, which the
+// system's own guess of what comes next does not see through.
+type prefetcher interface{ Prefetch(off, n int64) }
+
 // readWhole streams the n bytes of a slice once, copies what falls into the
 // runs to dst and returns the checksum of all of it.
 func (r *StateReader) readWhole(file Reader, s *Slice, n int64, newRuns func() *region.Runs, dst []byte) (crc uint32, err error) {
@@ -229,8 +233,12 @@ func (r *StateReader) readWhole(file Reader, s *Slice, n int64, newRuns func() *
 	direct := ok && src == 0 && left == n // the bytes are dst's own, no copy
 	buf := pieces.Get().(*[]byte)
 	defer pieces.Put(buf)
+	prefetch, ahead := file.(prefetcher)
 	for off := int64(0); off < n; {
 		p := (*buf)[:min(readPiece, n-off)]
+		if next := off + int64(len(p)); ahead && next < n {
+			prefetch.Prefetch(s.Offset+next, min(readPiece, n-next))
+		}
 		if direct {
 			p = dst[d+off : d+off+int64(len(p))]
 		}
