@@ -50,6 +50,8 @@ type crash struct {
 	whole string
 	want  []map[string]any
 	trace []operation
+	// kept are the steps of the checkpoints that a run which prunes keeps.
+	kept []int
 	// took is how long it lasted.
 	took  time.Duration
 	kills int
@@ -100,6 +102,19 @@ func (c *crash) count(t *testing.T, g ground, env []string, trace func() []opera
 	c.took, c.trace = time.Since(began), trace()
 	require.Equal(t, c.want, lineValues(t, g.files(t)["metrics.jsonl"]))
 	require.Greater(t, len(c.trace), 100)
+	list, err := g.manager(t).List()
+	require.NoError(t, err)
+	c.kept = steps(list)
+	require.Less(t, len(c.kept), len(checkpoints(t, c.whole)), "nothing was pruned")
+}
+
+// steps are those of checkpoints, in the order of their commits.
+func steps(list []checkpoint.Entry) []int {
+	var out []int
+	for _, e := range list {
+		out = append(out, e.Step)
+	}
+	return out
 }
 
 func (c *crash) command(t testing.TB, storage string, env []string, more ...string) *exec.Cmd {
@@ -444,7 +459,9 @@ func (v *victim) finished(t *testing.T, label string) {
 	t.Helper()
 	require.Contains(t, v.out, "Training completed!", label)
 	list := v.entries(t, label)
-	require.NotEmpty(t, list, label)
+	if announced.MatchString(v.out) { // its last save pruned
+		require.Equal(t, v.kept, steps(list), "%s: other checkpoints are kept", label)
+	}
 	last := checkpoints(t, v.whole)
 	require.Equal(t, filepath.Base(last[len(last)-1]), revision.ReplaceAllString(list[len(list)-1].Name, ""), label)
 	have := v.files(t)
