@@ -130,7 +130,7 @@ func (a *Async) take(plan *loadPlan) ([]byte, error) {
 	if a.taken != nil {
 		<-a.taken
 	}
-	if int64(len(a.memory.b)) < n {
+	if a.taken == nil || int64(len(a.memory.b)) < n {
 		if err := a.memory.free(); err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ func newHostMemory(n int64) (*hostMemory, error) {
 	page := int64(os.Getpagesize())
 	b, err := unix.Mmap(-1, 0, int((n+page-1)/page*page), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		return nil, fmt.Errorf("taking %s of host memory to stage a checkpoint in: %w; set a smaller limit of host memory", formatBytes(n), err)
+		return nil, fmt.Errorf("taking %s of host memory to stage a checkpoint in: %w; free memory on this machine", formatBytes(n), err)
 	}
 	adviseHuge(b)
 	return &hostMemory{b}, nil

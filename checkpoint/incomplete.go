@@ -12,8 +12,7 @@ var stateName = regexp.MustCompile(`^process-\d+-shard-\d+\.safetensors$`)
 
 // Incomplete returns the folders with the name of a checkpoint that hold files of
 // train state and neither a manifest nor a list of intent, in the order of their
-// steps. No save leaves one, so
-// each was a checkpoint until somebody lost its manifest: Err is a [*DamagedError].
+// steps. No save leaves one, so each was a checkpoint until somebody lost its manifest: Err is a [*DamagedError].
 // A run must not pass one over for an older checkpoint without saying so.
 func (m *Manager) Incomplete() ([]Entry, error) {
 	found, err := m.fs.List(m.dir)
@@ -34,8 +33,14 @@ func (m *Manager) Incomplete() ([]Entry, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, explain(m.root, err)
 		}
-		if slices.ContainsFunc(inside, func(f DirEntry) bool { return f.Name == intentFile }) {
+		has := func(name string) bool {
+			return slices.ContainsFunc(inside, func(f DirEntry) bool { return f.Name == name })
+		}
+		if has(intentFile) {
 			continue // being written or deleted, on an object store, or left so by a run that died
+		}
+		if has(ManifestFile) && e.read(m.fs) {
+			continue // committed, on an object store, since it was looked for
 		}
 		state, err := m.fs.List(path.Join(e.Dir, StateDir))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -41,3 +41,54 @@ func TestIncomplete(t *testing.T) {
 	}
 	none()
 }
+
+// Beside a run that saves and deletes on an object store nothing counts as lost, wherever both of them stand.
+func TestIncompleteBesideARun(t *testing.T) {
+	base, _ := objBase(t)
+	reads := 0
+	for write := 1; ; write++ {
+		for read := 1; ; read++ {
+			o := base.clone()
+			writer, reader := o.client(), o.client()
+			written, found := make(chan error, 1), make(chan []Entry, 1)
+			m, err := Open(reader, "b/run", Options{ReadOnly: true})
+			require.NoError(t, err)
+			writer.arm(write, crash, nil, 1)
+			writer.pause = make(chan chan struct{})
+			go func() { written <- saveObj(writer) }()
+			var writeOn chan struct{}
+			select {
+			case writeOn = <-writer.pause:
+			case err := <-written:
+				require.NoError(t, err)
+				require.Greater(t, reads, 100)
+				return
+			}
+			reader.arm(read, crash, nil, 1)
+			reader.pause = make(chan chan struct{})
+			failed := make(chan error, 1)
+			go func() {
+				list, err := m.Incomplete()
+				failed <- err
+				found <- list
+			}()
+			var readOn chan struct{}
+			select {
+			case readOn = <-reader.pause:
+			case err = <-failed:
+			}
+			close(writeOn)
+			require.NoError(t, <-written)
+			if readOn != nil {
+				close(readOn)
+				err = <-failed
+			}
+			require.NoError(t, err)
+			require.Empty(t, <-found, "the run stood at operation %d (%s), the reader at %d", write, writer.trace[write-1], read)
+			reads++
+			if readOn == nil {
+				break
+			}
+		}
+	}
+}

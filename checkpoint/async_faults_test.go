@@ -1,0 +1,125 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A cancelled Wait abandons the write: at once, without a trace, with the checkpoint before it whole.
+func TestAsyncCancel(t *testing.T) {
+	for _, bound := range hostMemories(t) {
+		for _, when := range []string{"writing", "backing off", "copying"} {
+			synctest.Test(t, func(t *testing.T) {
+				if when == "backing off" && bound != 0 {
+					return
+				}
+				d := newDevice(1)
+				disk := newMemFS()
+				m, err := Open(disk, "/run", Options{})
+				require.NoError(t, err)
+				_, err = m.Save(t.Context(), d.snapshot(1, 1))
+				require.NoError(t, err)
+				before := disk.tree()
+				g := newGatedFS(disk)
+				m.fs = g
+				if when == "backing off" {
+					m.fs = &brokenFS{memFS: disk, err: syscall.EIO}
+				}
+				a := NewAsync(m, AsyncOptions{HostMemory: bound})
+				ctx, cancel := context.WithCancel(t.Context())
+				if when == "copying" {
+					s := d.snapshot(2, 1)
+					s.State[3].Shards[0].Fetch = func([]byte) error { cancel(); return nil }
+					close(g.gate)
+					err = a.Save(ctx, s)
+				} else {
+					saved := make(chan error, 1)
+					go func() { saved <- a.Save(ctx, d.snapshot(2, 1)) }()
+					synctest.Wait()
+					cancel()
+					if when == "writing" {
+						time.AfterFunc(time.Second, func() { close(g.gate) })
+					}
+					if err = <-saved; bound == 0 {
+						require.NoError(t, err)
+						err = a.Wait(ctx)
+					}
+				}
+				if when != "copying" || err != nil {
+					require.ErrorIs(t, err, context.Canceled)
+					require.NotContains(t, err.Error(), "\n")
+				}
+				// The last slice may have been copied before the context was seen to be cancelled.
+				require.ErrorIs(t, errors.Join(err, a.Wait(ctx)), context.Canceled)
+				require.NoError(t, a.Close(t.Context()))
+				require.Equal(t, before, disk.tree())
+			})
+		}
+	}
+}
+
+// Every operation is once the place of a crash, as in TestCrashAtEveryOperation, on the way through the copy, files written
+// side by side, and attempts that all meet a dead machine.
+func TestAsyncCrashAtEveryOperation(t *testing.T) {
+	base, foreign := crashBase(t)
+	asyncNew := func(m *memFS) error {
+		mgr, err := Open(m, "/run", Options{Keep: 1, KeepBy: "loss"})
+		if err != nil {
+			return err
+		}
+		a := NewAsync(mgr, AsyncOptions{Backoff: time.Nanosecond})
+		err = a.Save(t.Context(), snapshotOf(newStep, 1))
+		return errors.Join(err, a.Close(t.Context()), mgr.Close())
+	}
+	runs := 0
+	for n := 1; ; n++ {
+		for seed := range int64(3) {
+			m := base.clone()
+			m.arm(n, crash, nil, seed)
+			err := asyncNew(m)
+			if !m.fired() {
+				require.NoError(t, err)
+				require.Greater(t, runs, 100)
+				t.Logf("%d crashes", runs)
+				return
+			}
+			runs++
+			checkAfter(t, m.reboot(seed), foreign, err, fmt.Sprintf("crash at operation %d, draw %d", n, seed))
+		}
+	}
+}
+
+// Every operation once returns an error, and a second attempt saves.
+func TestAsyncErrorAtEveryOperation(t *testing.T) {
+	base, foreign := crashBase(t)
+	for _, f := range []fault{failBefore, failAfter} {
+		for _, inject := range []error{syscall.EIO, syscall.ENOSPC} {
+			for n := 1; ; n++ {
+				m := base.clone()
+				mgr, err := Open(m, "/run", Options{Keep: 1, KeepBy: "loss"})
+				require.NoError(t, err)
+				var saved []Saved
+				a := NewAsync(mgr, AsyncOptions{Backoff: time.Nanosecond, Done: func(s Saved) { saved = append(saved, s) }})
+				m.arm(n, f, inject, int64(n))
+				require.NoError(t, a.Save(t.Context(), snapshotOf(newStep, 1)))
+				label := fmt.Sprintf("%v (%d) at operation %d", inject, f, n)
+				require.NoError(t, a.Wait(t.Context()), label)
+				fired := m.fired()
+				require.Len(t, saved, 1, label)
+				require.NoError(t, a.Close(t.Context()), label)
+				require.NoError(t, mgr.Close())
+				checkAfter(t, m, foreign, saved[0].Err, label)
+				if !fired {
+					break
+				}
+			}
+		}
+	}
+}
