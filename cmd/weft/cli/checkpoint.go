@@ -98,9 +98,11 @@ func (c *checkpointPruneCmd) Run(s streams) error {
 	return job.PruneCheckpoints(ctx, c.Path, c.PruneRules, c.DryRun, s.Out)
 }
 
-// interruptible is a context that SIGINT and SIGTERM end.
+// interruptible is a context that SIGINT and SIGTERM end. A second one ends the process, whatever it waits for.
 func interruptible() (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 func printJSON(w io.Writer, v any) error {
