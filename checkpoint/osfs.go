@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"github.com/gofrs/flock"
@@ -29,6 +30,14 @@ func (OS) Create(name string) (File, error) {
 type osReader struct {
 	*os.File
 	size int64
+	turn *sync.Mutex
+}
+
+// InTurn implements inTurn.
+func (r osReader) InTurn(read func() error) error {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	return read()
 }
 
 func (r osReader) Size() int64 { return r.size }
@@ -47,7 +56,7 @@ func (OS) Open(name string) (Reader, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	return osReader{f, st.Size()}, nil
+	return osReader{f, st.Size(), new(sync.Mutex)}, nil
 }
 
 // Rename implements FS.

@@ -221,9 +221,9 @@ func (r *StateReader) checkHeader(rd Reader, f FileEntry) error {
 // pieces holds read buffers.
 var pieces = sync.Pool{New: func() any { b := make([]byte, readPiece); return &b }}
 
-// prefetcher is a Reader that can fetch bytes before they are read. Slices of a file are read side by side, which the
-// system's own guess of what comes next does not see through.
-type prefetcher interface{ Prefetch(off, n int64) }
+// inTurn is a Reader of a disk that likes one stream better than several: slices are read one after the other, while those
+// before are checked and sent.
+type inTurn interface{ InTurn(read func() error) error }
 
 // readWhole streams the n bytes of a slice once, copies what falls into the
 // runs to dst and returns the checksum of all of it.
@@ -233,12 +233,13 @@ func (r *StateReader) readWhole(file Reader, s *Slice, n int64, newRuns func() *
 	direct := ok && src == 0 && left == n // the bytes are dst's own, no copy
 	buf := pieces.Get().(*[]byte)
 	defer pieces.Put(buf)
-	prefetch, ahead := file.(prefetcher)
+	if turn, ok := file.(inTurn); ok && direct {
+		part := dst[d : d+n]
+		err := turn.InTurn(func() error { return readFull(file, part, s.Offset, r.dir, s.File) })
+		return crc32.Checksum(part, safetensors.Castagnoli), err
+	}
 	for off := int64(0); off < n; {
 		p := (*buf)[:min(readPiece, n-off)]
-		if next := off + int64(len(p)); ahead && next < n {
-			prefetch.Prefetch(s.Offset+next, min(readPiece, n-next))
-		}
 		if direct {
 			p = dst[d+off : d+off+int64(len(p))]
 		}

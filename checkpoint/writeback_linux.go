@@ -68,10 +68,3 @@ func (f *osFile) syncRange(off, n int64, flags int) error {
 	})
 	return errors.Join(err, failed)
 }
-
-// Prefetch asks for bytes that are read soon, so that the disk works meanwhile; what it says to that is no matter.
-func (r osReader) Prefetch(off, n int64) {
-	if conn, err := r.SyscallConn(); err == nil {
-		_ = conn.Control(func(fd uintptr) { _ = unix.Fadvise(int(fd), off, n, unix.FADV_WILLNEED) })
-	}
-}
