@@ -22,3 +22,17 @@ func Input(err error) error {
 	}
 	return &InputError{Err: err}
 }
+
+// inputUnlessPassing is Input, but for what a storage says may succeed later, such as a server that does not answer: a platform
+// that starts a failed run again must not take it for wrong input.
+func inputUnlessPassing(err error) error {
+	var storage interface {
+		error
+		Temporary() bool
+		Advice() string
+	}
+	if errors.As(err, &storage) && storage.Temporary() {
+		return err
+	}
+	return Input(err)
+}

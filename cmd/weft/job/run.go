@@ -87,7 +87,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		r.readInputs, r.openStorage, r.openDevices, r.openModel, r.openBatches, r.chooseStart,
 	} {
 		if err := unlessDone(ctx, prepare); err != nil {
-			return nil, Input(err)
+			return nil, inputUnlessPassing(err)
 		}
 	}
 	if r.from != nil && r.from.at.Epoch >= r.NumEpochs {
