@@ -442,3 +442,35 @@ func TestAsyncWithoutAState(t *testing.T) {
 	require.True(t, ok)
 	require.NoError(t, m.Verify(e))
 }
+
+// What a checkpoint stands on is made durable ahead of each attempt, beside the training; a fault of it is one of the attempt.
+func TestAsyncBefore(t *testing.T) {
+	for _, bound := range hostMemories(t)[:2] {
+		for _, c := range []struct {
+			faults, calls int
+			fails         bool
+		}{{0, 1, false}, {2, 3, false}, {9, DefaultRetries + 1, true}} {
+			disk, d := newMemFS(), newDevice(1)
+			m, a := openAsync(t, disk, AsyncOptions{HostMemory: bound})
+			s, calls, before := d.snapshot(1, 1), 0, disk.tree()
+			s.Before = func() error {
+				require.Equal(t, before, disk.tree(), "nothing is written yet")
+				if calls++; calls <= c.faults {
+					return syscall.EIO
+				}
+				return nil
+			}
+			err := errors.Join(a.Save(t.Context(), s), a.Close(t.Context()))
+			require.Equal(t, c.calls, calls)
+			list, lerr := m.List()
+			require.NoError(t, lerr)
+			if c.fails {
+				require.ErrorIs(t, err, syscall.EIO)
+				require.Empty(t, list)
+				continue
+			}
+			require.NoError(t, err)
+			require.Len(t, list, 1)
+		}
+	}
+}

@@ -69,6 +69,11 @@ func (m *Manager) save(ctx context.Context, s *Snapshot, from stateBytes, parall
 		return Entry{}, err
 	}
 	job.from, job.parallel = from, parallel
+	if s.Before != nil {
+		if err := s.Before(); err != nil {
+			return Entry{}, err
+		}
+	}
 	// What an earlier failure could not remove is in the way of disk space only.
 	_, _ = m.clean()
 	if err := checkSpace(m.fs, m.dir, job.bytes()); err != nil {

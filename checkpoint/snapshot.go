@@ -53,6 +53,9 @@ type Snapshot struct {
 	Versions    map[string]string  // of what wrote it
 	State       []Tensor           // master weights, moments, counters
 	Model       *ModelFolder       // nil: state only
+	// Before, when set, makes durable what the checkpoint stands on. It is called ahead of each attempt at writing, from the
+	// goroutine that writes; its error is the attempt's.
+	Before func() error
 }
 
 // ModelFolder is a Hugging Face folder to be written.

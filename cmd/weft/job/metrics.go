@@ -126,19 +126,25 @@ func (m *metricsLog) write(step int, record any) error {
 	return nil
 }
 
-// sync makes the lines durable, before a checkpoint that stands on them.
-func (m *metricsLog) sync() error {
-	if m.remote != nil {
-		return m.remote.publish()
+// beforeSave makes the lines durable, before a checkpoint that stands on them. On an object store that is left to later, which
+// may run while lines are added.
+func (m *metricsLog) beforeSave() (later func() error, err error) {
+	if m.remote == nil {
+		return nil, m.f.Sync()
 	}
-	return m.f.Sync()
+	size, err := m.remote.size()
+	return func() error { return m.remote.publish(size) }, err
 }
 
 func (m *metricsLog) close() error {
-	if m.remote != nil {
-		return errors.Join(m.remote.publish(), m.f.Close())
+	if m.remote == nil {
+		return m.f.Close()
 	}
-	return m.f.Close()
+	later, err := m.beforeSave()
+	if err == nil {
+		err = later()
+	}
+	return errors.Join(err, m.f.Close())
 }
 
 // replaceFile writes a file under a temporary name, syncs and renames it. The name is always the same, so that what a kill

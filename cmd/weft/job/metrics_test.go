@@ -44,7 +44,9 @@ func TestMetricsContinueAfterACheckpoint(t *testing.T) {
 			require.NoError(t, log.add(trainer.StepRecord{
 				Step: 9, Epoch: 1, Loss: 0.25, GradNorm: 2, LR: 2e-5, Tokens: 8, Targets: 7, StepTime: 0.5, TokensPerSec: 16,
 			}))
-			require.NoError(t, log.sync())
+			later, err := log.beforeSave()
+			require.NoError(t, err)
+			require.Nil(t, later, "they are durable")
 			require.NoError(t, log.close())
 			got, err := os.ReadFile(path)
 			require.NoError(t, err)

@@ -63,16 +63,15 @@ func (r *remoteMetrics) open(from trainer.Position) (_ *metricsLog, err error) {
 	if r.published = -1; there && size == int64(len(old)) {
 		r.published = size
 	}
-	return &metricsLog{f: r.lines, kept: kept, remote: r}, r.publish()
+	return &metricsLog{f: r.lines, kept: kept, remote: r}, r.publish(size)
 }
 
 func (r *remoteMetrics) size() (int64, error) { return r.lines.Seek(0, io.SeekEnd) }
 
-// publish makes the object what the lines are.
-func (r *remoteMetrics) publish() error {
-	size, err := r.size()
-	if err != nil || size == r.published {
-		return err
+// publish makes the object what the lines are up to a size. One call at a time; lines may be added meanwhile.
+func (r *remoteMetrics) publish(size int64) error {
+	if size == r.published {
+		return nil
 	}
 	content := make([]byte, size)
 	if _, err := r.lines.ReadAt(content, 0); err != nil {

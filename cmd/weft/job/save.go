@@ -53,7 +53,7 @@ func (s *saver) save(ctx context.Context, at trainer.Position, epochEnd bool) er
 	if err != nil {
 		return err
 	}
-	if err := s.metrics.sync(); err != nil {
+	if snapshot.Before, err = s.metrics.beforeSave(); err != nil {
 		return fmt.Errorf("sync the metrics: %w", err)
 	}
 	return s.saves().Save(ctx, snapshot)
