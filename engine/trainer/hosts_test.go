@@ -59,7 +59,6 @@ type host struct {
 	launched int
 	steps    []int
 	saves    []string
-	settled  map[int]bool
 }
 
 func (h *host) Run(_ *engine.State, b engine.Batch) (Pending, error) {
