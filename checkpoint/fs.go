@@ -51,7 +51,8 @@ type ObjectStore interface {
 // of which an ObjectStore makes the file.
 const PartSuffix = ".weft-part-"
 
-// Lease is what Lock of an ObjectStore gives: it can be lost while it is held.
+// Lease is what Lock of an ObjectStore and of OS gives: it can be lost while it
+// is held.
 type Lease interface {
 	io.Closer
 	// Check returns nil when the lease is this process's at some moment during

@@ -141,8 +141,8 @@ func newOwner() ([]byte, error) {
 // Recovered lists the temporary folders of dead runs that Open removed.
 func (m *Manager) Recovered() []string { return m.recovered }
 
-// Owned returns nil when the storage path is this process's: a lock of an object
-// store can be lost while it is held.
+// Owned returns nil when the storage path is this process's: a lock can be lost
+// while it is held.
 func (m *Manager) Owned() error { return m.holds() }
 
 // Close gives the storage path back, after a Save that is under way.

@@ -70,7 +70,7 @@ func (m *Manager) found() ([]DirEntry, error) {
 	return list, err
 }
 
-// holds asks, on an object store, whether this process still has the lock.
+// holds asks whether this process still has the lock.
 func (m *Manager) holds() error {
 	if l, ok := m.lock.(Lease); ok {
 		return l.Check()

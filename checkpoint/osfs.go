@@ -180,7 +180,29 @@ func (OS) Lock(name string, owner []byte) (io.Closer, error) {
 		_ = l.Close()
 		return nil, fmt.Errorf("locking %s: %w", name, err)
 	}
-	return l, nil
+	return osLock{l}, nil
+}
+
+// osLock is a held lock file.
+type osLock struct{ *flock.Flock }
+
+// Check implements Lease: the name must still be the file that is locked. Where the folder was renamed or the lock file
+// deleted, a second run could have begun under the name.
+func (l osLock) Check() error {
+	held, err := l.Stat()
+	if err != nil {
+		return fmt.Errorf("looking at the lock %s: %w", l.Path(), err)
+	}
+	named, err := os.Stat(l.Path())
+	if err == nil && !os.SameFile(held, named) {
+		err = fmt.Errorf("%w: it is another file now", ErrLocked)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: it is gone", ErrLocked)
+	}
+	if err != nil {
+		return fmt.Errorf("the lock %s was lost (%w): the folder was moved or deleted, or its lock file was, while the run went on; give the folder its name back and run the same command again", l.Path(), err)
+	}
+	return nil
 }
 
 // FreeSpace implements SpaceReporter.

@@ -265,6 +265,44 @@ func TestSecondRunIsRefused(t *testing.T) {
 	require.NoError(t, mgr.Close())
 }
 
+// A run whose folder was moved or whose lock file was deleted does not write into the folder of the run that has the
+// name now, nor delete from it.
+func TestLostLock(t *testing.T) {
+	for name, lose := range map[string]func(root string) error{
+		"folder moved": func(root string) error { return os.Rename(root, root+"-moved") },
+		"file deleted": func(root string) error { return os.Remove(filepath.Join(root, LockFile)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := filepath.Join(t.TempDir(), "run")
+			first, err := Open(OS{}, root, Options{Keep: 1, KeepBy: "step"})
+			require.NoError(t, err)
+			_, err = first.Save(t.Context(), snapshotOf(10, 1))
+			require.NoError(t, err)
+			require.NoError(t, first.Owned())
+			require.NoError(t, lose(root))
+			require.ErrorIs(t, first.Owned(), ErrLocked, "gone")
+
+			second, err := Open(OS{}, root, Options{})
+			require.NoError(t, err)
+			for _, step := range []int{20, 30} {
+				_, err = second.Save(t.Context(), snapshotOf(step, 1))
+				require.NoError(t, err)
+			}
+			want := stepsOf(t, second)
+			_, err = first.Save(t.Context(), snapshotOf(40, 1))
+			require.ErrorIs(t, err, ErrLocked)
+			require.ErrorContains(t, err, "was lost")
+			_, err = first.Prune()
+			require.ErrorIs(t, err, ErrLocked)
+			require.Equal(t, want, stepsOf(t, second))
+			require.NoError(t, first.Close())
+			_, err = second.Save(t.Context(), snapshotOf(50, 1))
+			require.NoError(t, err, "the first run's end leaves the second its lock")
+			require.NoError(t, second.Close())
+		})
+	}
+}
+
 func TestWriteModelFolder(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "a", "export")

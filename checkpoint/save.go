@@ -69,6 +69,9 @@ func (m *Manager) save(ctx context.Context, s *Snapshot, from stateBytes, parall
 		return Entry{}, err
 	}
 	job.from, job.parallel = from, parallel
+	if err := m.holds(); err != nil {
+		return Entry{}, err
+	}
 	if s.Before != nil {
 		if err := s.Before(); err != nil {
 			return Entry{}, err
@@ -106,7 +109,11 @@ func (m *Manager) saveFolder(ctx context.Context, job *saveJob, e Entry) error {
 		m.discard(tmp)
 		return err
 	}
-	if err := m.fs.Rename(tmp, e.Dir); err != nil {
+	err = m.holds()
+	if err == nil {
+		err = m.fs.Rename(tmp, e.Dir)
+	}
+	if err != nil {
 		m.discard(tmp)
 		return err
 	}

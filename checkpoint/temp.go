@@ -255,6 +255,9 @@ func (m *Manager) deleteEntry(e Entry) error {
 	if m.store != nil {
 		return m.deleteObjects(e)
 	}
+	if err := m.holds(); err != nil {
+		return err
+	}
 	tmp, err := newTempName(m.fs, m.dir, tempDelete, e.Name, &m.temps)
 	if err != nil {
 		return err
