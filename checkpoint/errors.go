@@ -57,8 +57,16 @@ func explain(root string, err error) error {
 		return fmt.Errorf("%w: %w; earlier checkpoints are untouched: free space under %s or give --storage-path on a larger disk", ErrNoSpace, err, root)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w; weft needs to write under %s: change its permissions or give another --storage-path", err, root)
+	case (errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENOENT)) && below(root, err):
+		return fmt.Errorf("%w; weft keeps its files under %s: make that a folder that nothing else changes, or give another --storage-path", err, root)
 	}
 	return err
+}
+
+// below tells that err is about something under root or on the way there, not about the source of what is saved.
+func below(root string, err error) bool {
+	var p *fs.PathError
+	return errors.As(err, &p) && (strings.HasPrefix(p.Path, root) || strings.HasPrefix(root, p.Path))
 }
 
 // advised tells that the storage has said already what the user can do.
