@@ -41,7 +41,13 @@ type report struct {
 	// seen counts this process's steps; seconds is the time of those after its first, which is slower.
 	seen    int
 	seconds float64
+	// tokens and took are of the steps since a rate was last shown: one short step's own is mostly noise.
+	tokens int
+	took   float64
 }
+
+// rateSeconds is for how long a bar keeps adding up steps before it begins its rate anew.
+const rateSeconds = 2
 
 func newReport(c Console, quiet bool) *report {
 	if c.Log == nil {
@@ -109,8 +115,13 @@ func (r *report) step(s trainer.StepRecord) {
 		r.seconds += s.StepTime
 		left = " | left " + shortDuration(r.seconds/float64(r.seen-1)*float64(r.totalSteps-s.Step))
 	}
-	text := fmt.Sprintf("loss=%.4f | tokens/s=%.1f%s", s.Loss, s.TokensPerSec, left)
+	r.tokens += s.Tokens
+	r.took += s.StepTime
+	text := fmt.Sprintf("loss=%.4f | tokens/s=%.1f%s", s.Loss, float64(r.tokens)/r.took, left)
 	if r.bar != nil {
+		if r.took > rateSeconds {
+			r.tokens, r.took = 0, 0
+		}
 		text = " " + text
 		r.text.Store(&text)
 		r.bar.SetCurrent(int64(s.Step))
@@ -119,6 +130,7 @@ func (r *report) step(s trainer.StepRecord) {
 	inEpoch := (s.Step-1)%r.stepsPerEpoch + 1
 	if every := max(1, r.stepsPerEpoch/plainLinesPerEpoch); inEpoch%every == 0 || r.seen == 1 {
 		r.printf("step %d/%d | epoch %d | %s", s.Step, r.totalSteps, s.Epoch, text)
+		r.tokens, r.took = 0, 0
 	}
 }
 

@@ -71,3 +71,17 @@ func TestFigures(t *testing.T) {
 		require.Equal(t, want, shortDuration(s))
 	}
 }
+
+// The rate is that of the steps since the last line: of two steps that ended as one the second seems to take no time.
+func TestRateOfUnevenSteps(t *testing.T) {
+	var out bytes.Buffer
+	r := newReport(Console{Out: &out}, false)
+	r.begin(0, 20, 20)
+	for i, seconds := range []float64{1, 1, 1, 1e-6} {
+		record := stepRecord(i+1, 1, 3)
+		record.StepTime, record.TokensPerSec = seconds, 1024/seconds
+		r.step(record)
+	}
+	require.Contains(t, out.String(), "step 2/20 | epoch 1 | loss=3.0000 | tokens/s=1024.0 |")
+	require.Contains(t, out.String(), "step 4/20 | epoch 1 | loss=3.0000 | tokens/s=2048.0 |")
+}
