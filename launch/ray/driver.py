@@ -1,0 +1,383 @@
+"""Runs weft on whole TPU slices of a Ray cluster: one process a host.
+
+weft uploads this file with its binary; `ray job submit` can run it by hand. It needs nothing but Ray. The collectives
+are XLA's, within libtpu: Ray reserves the slices, starts the processes and starts them again.
+
+Exit codes: 0 done; 2 wrong usage or input, which is not tried again; 75 stopped on request, or no free slice: the same
+job continues later; 1 failed more often than --max-failures.
+"""
+
+import argparse
+import collections
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import ray
+from ray.util.placement_group import remove_placement_group  # noqa: F401  (an old Ray fails here, not in the middle)
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+USAGE, RETRY, FAILED = 2, 75, 1
+# How long the hosts get when one of them is lost: the others wait in a collective that never ends, so nothing is to be
+# gained by more.
+ORPHAN_SECONDS = 5
+# How long one look for new lines waits in the host's actor.
+POLL_SECONDS = 1.0
+SLICE_LABEL, WORKER_LABEL = "ray.io/tpu-slice-name", "ray.io/tpu-worker-id"
+
+
+def say(text):
+    print("weft ray: " + text, flush=True)
+
+
+@ray.remote(num_cpus=0, max_restarts=0, max_concurrency=4)
+class Host:
+    """The process of weft on one TPU host."""
+
+    def __init__(self):
+        self.process = None
+        self.lines = collections.deque()
+        self.changed = threading.Condition()
+        self.ended = False
+
+    def about(self):
+        """Where this is, and what the node's environment says of the slice."""
+        context = ray.get_runtime_context()
+        env = {k: v for k, v in os.environ.items() if k.startswith(("TPU_", "MEGASCALE_"))}
+        return {
+            "node": context.get_node_id(),
+            "ip": ray.util.get_node_ip_address(),
+            "hostname": socket.gethostname(),
+            "env": env,
+        }
+
+    def start(self, argv, env):
+        full = dict(os.environ)
+        for name, value in env.items():
+            if value is None:
+                full.pop(name, None)
+            else:
+                full[name] = value
+        binary = argv[0]
+        if os.path.exists(binary):
+            os.chmod(binary, 0o755)  # packages lose the mode of their files
+
+        def tie():
+            # When Ray ends this actor, weft gets the same signal as from a person: it saves and ends.
+            ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+        try:
+            self.process = subprocess.Popen(
+                argv, env=full, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                start_new_session=True, preexec_fn=tie, bufsize=0,
+            )
+        except OSError as err:
+            return "%s: %s" % (binary, err.strerror)
+        threading.Thread(target=self._read, daemon=True).start()
+        return None
+
+    def _read(self):
+        for raw in iter(self.process.stdout.readline, b""):
+            with self.changed:
+                self.lines.append(raw.decode("utf-8", "replace").rstrip("\r\n"))
+                self.changed.notify_all()
+        self.process.wait()
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
+
+    def poll(self, seconds):
+        """The lines since the last call, waiting for some, and the exit code once all of them are out."""
+        with self.changed:
+            if not self.lines and not self.ended:
+                self.changed.wait(seconds)
+            lines = list(self.lines)
+            self.lines.clear()
+            return lines, self.process.returncode if self.ended else None
+
+    def signal(self, number):
+        if self.process is not None and not self.ended:
+            try:
+                os.killpg(self.process.pid, number)
+            except ProcessLookupError:
+                pass
+
+
+class Stopped(Exception):
+    """The job was asked to stop."""
+
+
+class Placed:
+    """A host with its place in the slice and its actor."""
+
+    def __init__(self, actor, about, slice_name, worker):
+        self.actor, self.about, self.slice, self.worker = actor, about, slice_name, worker
+        self.code = None
+        self.lost = None
+
+    @property
+    def name(self):
+        hosts = [h for h in self.about["env"].get("TPU_WORKER_HOSTNAMES", "").split(",") if h]
+        if self.worker < len(hosts):
+            return hosts[self.worker].split(".")[0]
+        return "%s/%d" % (self.slice or self.about["hostname"], self.worker)
+
+    @property
+    def over(self):
+        return self.code is not None or self.lost is not None
+
+
+class Job:
+    def __init__(self, options):
+        self.options = options
+        self.stop = threading.Event()
+        self.handle = None
+        self.first = ""  # what went wrong first in an attempt: what follows from it is no news
+
+    # Reservation
+
+    def reserve(self):
+        from ray.util import tpu
+
+        o = self.options
+        self.handle = tpu.slice_placement_group(
+            topology=o.topology, accelerator_version=o.accelerator_type, num_slices=o.num_slices,
+            head_reservation_timeout_s=o.reserve_timeout,
+        )
+        group = self.handle.placement_group
+        ready, deadline = group.ready(), time.monotonic() + o.reserve_timeout
+        while time.monotonic() < deadline:
+            if self.stop.is_set():
+                raise Stopped()
+            done, _ = ray.wait([ready], timeout=1)
+            if done:
+                self.handle.release_head_pgs()
+                return group
+        raise RuntimeError("the hosts of the slice were not free within %d s" % o.reserve_timeout)
+
+    def release(self):
+        if self.handle is not None:
+            self.handle.shutdown()
+            self.handle = None
+
+    def place(self, group):
+        """One actor on each host, in the order of slices and workers."""
+        per_host = self.handle.devices_per_host
+        actors = [
+            Host.options(
+                resources={"TPU": per_host},
+                scheduling_strategy=PlacementGroupSchedulingStrategy(placement_group=group, placement_group_bundle_index=i),
+            ).remote()
+            for i in range(self.handle.num_hosts)
+        ]
+        abouts = ray.get([a.about.remote() for a in actors], timeout=self.options.reserve_timeout)
+        labels = {n["NodeID"]: n.get("Labels") or {} for n in ray.nodes()}
+        hosts = []
+        for actor, about in zip(actors, abouts):
+            mine = labels.get(about["node"], {})
+            worker = about["env"].get("TPU_WORKER_ID") or mine.get(WORKER_LABEL) or "0"
+            name = mine.get(SLICE_LABEL) or about["env"].get("TPU_NAME") or ""
+            hosts.append(Placed(actor, about, name, int(worker)))
+        hosts.sort(key=lambda h: (h.slice, h.worker))
+        per_slice = self.handle.num_hosts // self.options.num_slices
+        found = collections.defaultdict(list)
+        for h in hosts:
+            found[h.slice].append(h.worker)
+        for name, workers in found.items():
+            if workers != list(range(per_slice)):
+                raise RuntimeError(
+                    "slice %s: its %d hosts call themselves workers %s, expected 0 to %d: check TPU_WORKER_ID or the label %s of its nodes"
+                    % (name or "?", len(workers), workers, per_slice - 1, WORKER_LABEL))
+        return hosts
+
+    def environment(self, hosts, host):
+        """What weft on one host must be told beyond the node's own environment."""
+        mates = [h for h in hosts if h.slice == host.slice]
+        env = {"TPU_WORKER_ID": str(host.worker)}
+        if host.slice and "TPU_NAME" not in host.about["env"]:
+            env["TPU_NAME"] = host.slice
+        if "TPU_WORKER_HOSTNAMES" not in host.about["env"]:
+            env["TPU_WORKER_HOSTNAMES"] = ",".join(m.about["ip"] for m in mates)
+        if self.options.num_slices > 1:
+            names = sorted({h.slice for h in hosts})
+            env["MEGASCALE_NUM_SLICES"] = str(len(names))
+            env["MEGASCALE_SLICE_ID"] = str(names.index(host.slice))
+            env["MEGASCALE_COORDINATOR_ADDRESS"] = hosts[0].about["ip"]
+            env["MEGASCALE_PORT"] = str(self.options.megascale_port)
+        for pair in self.options.env:
+            name, _, value = pair.partition("=")
+            env[name] = value
+        return env
+
+    # One attempt
+
+    def attempt(self, number):
+        """Runs weft once on all hosts. Returns the hosts, all over."""
+        group = self.reserve()
+        hosts = self.place(group)
+        say("attempt %d: %s on %d host(s): %s" % (
+            number, self.options.topology, len(hosts), ", ".join("%s (%s)" % (h.name, h.about["ip"]) for h in hosts)))
+        argv = [self.options.binary] + self.options.args
+        faults = ray.get([h.actor.start.remote(argv, self.environment(hosts, h)) for h in hosts])
+        for h, fault in zip(hosts, faults):
+            if fault:
+                h.lost = "weft does not start: " + fault
+        self.follow(hosts)
+        return hosts
+
+    def follow(self, hosts):
+        """Prints the lines of all hosts until all are over. One that fails ends the others."""
+        polls = {h.actor.poll.remote(POLL_SECONDS): h for h in hosts if not h.over}
+        asked = None  # when the hosts were asked to end
+        patience = None
+        killed = False
+        while polls:
+            done, _ = ray.wait(list(polls), timeout=POLL_SECONDS)
+            for ref in done:
+                h = polls.pop(ref)
+                self.take(h, ref)
+                if not h.over:
+                    polls[h.actor.poll.remote(POLL_SECONDS)] = h
+            bad = [h for h in hosts if h.lost is not None or h.code not in (None, 0, RETRY)]
+            now = time.monotonic()
+            if asked is None and (bad or self.stop.is_set()):
+                asked = now
+                patience = ORPHAN_SECONDS if bad else self.options.grace
+                if bad:
+                    self.first = "%s %s" % (bad[0].name, self.why(bad[0]))
+                    say(self.first + ": stopping the other hosts")
+                else:
+                    say("asked to stop: each host finishes its step and saves")
+                self.tell(hosts, signal.SIGTERM)
+            if asked is not None and bad and patience > ORPHAN_SECONDS:
+                patience, asked = ORPHAN_SECONDS, now  # a host was lost while all were saving
+            if asked is not None and not killed and now - asked > patience:
+                killed = True
+                self.tell(hosts, signal.SIGKILL)
+            elif killed and now - asked > patience + ORPHAN_SECONDS:
+                for ref, h in list(polls.items()):
+                    ray.kill(h.actor)
+                    h.lost = h.lost or "does not answer"
+                    del polls[ref]
+
+    def take(self, h, ref):
+        try:
+            lines, h.code = ray.get(ref)
+        except ray.exceptions.RayError as err:
+            h.lost = "is lost (%s)" % type(err).__name__
+            return
+        for line in lines:
+            print("[%s] %s" % (h.name, line), flush=True)
+
+    def tell(self, hosts, number):
+        for h in hosts:
+            if not h.over:
+                h.actor.signal.remote(number)
+
+    def why(self, h):
+        if h.lost is not None:
+            return h.lost
+        if h.code is not None and h.code < 0:
+            return "was killed by signal %d" % -h.code
+        return "ended with exit code %s" % h.code
+
+    def worst(self, hosts):
+        return "; ".join("%s %s" % (h.name, self.why(h)) for h in hosts if h.code not in (0, RETRY))
+
+    # All attempts
+
+    def run(self):
+        o = self.options
+        failures, number = 0, 0
+        while True:
+            number += 1
+            hosts, fault, self.first = [], None, ""
+            try:
+                hosts = self.attempt(number)
+            except Stopped:
+                return RETRY
+            except (RuntimeError, ValueError, TimeoutError, ray.exceptions.RayError) as err:
+                fault = err
+            finally:
+                self.release()
+            if isinstance(fault, ValueError):
+                say("%s" % fault)
+                return USAGE
+            if fault is not None and not hosts and number == 1:
+                say("no slice could be had: %s. %s" % (oneline(fault), self.offer()))
+                return RETRY
+            codes = [h.code for h in hosts]
+            if hosts and all(c == 0 for c in codes):
+                return 0
+            if USAGE in codes:
+                return USAGE
+            if self.stop.is_set():
+                return RETRY if all(c in (0, RETRY) for c in codes) else FAILED
+            missing = [h for h in hosts if h.lost and h.lost.startswith("weft does not start")]
+            if missing:
+                say("%s: %s: give --binary, or an image that holds it" % (missing[0].name, missing[0].lost))
+                return USAGE
+            if hosts and all(c in (0, RETRY) for c in codes):
+                say("preempted: starting again from what was saved")
+                continue
+            failures += 1
+            reason = oneline(fault) if fault is not None else self.first or self.worst(hosts)
+            if failures > o.max_failures:
+                say("failed %d time(s), which is more than --max-failures %d: %s" % (failures, o.max_failures, reason))
+                return FAILED
+            say("failure %d of at most %d: %s: starting again from the last checkpoint" % (failures, o.max_failures, reason))
+
+    def offer(self):
+        """What slices the cluster has, for a person whose slice is not among them."""
+        seen = collections.Counter()
+        for n in ray.nodes():
+            l = n.get("Labels") or {}
+            if n.get("Alive") and l.get("ray.io/tpu-topology"):
+                seen[(l.get("ray.io/tpu-pod-type", "?"), l["ray.io/tpu-topology"], l.get(SLICE_LABEL, "?"))] += 1
+        if not seen:
+            return "This cluster has no TPU node."
+        return "This cluster has " + ", ".join("%s (%s, %s, %d host(s))" % (name, pod, top, n) for (pod, top, name), n in sorted(seen.items())) + ", some of them in use."
+
+
+def oneline(err):
+    return " ".join(str(err).split())
+
+
+def parse(argv):
+    p = argparse.ArgumentParser(prog="weft_driver.py", description=__doc__.split("\n")[0])
+    p.add_argument("--topology", required=True)
+    p.add_argument("--accelerator-type", required=True)
+    p.add_argument("--num-slices", type=int, default=1)
+    p.add_argument("--max-failures", type=int, default=3)
+    p.add_argument("--grace", type=float, default=35)
+    p.add_argument("--reserve-timeout", type=float, default=100)
+    p.add_argument("--megascale-port", type=int, default=8081)
+    p.add_argument("--binary", default="./weft")
+    p.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    p.add_argument("args", nargs=argparse.REMAINDER)
+    o = p.parse_args(argv)
+    if o.args[:1] == ["--"]:
+        o.args = o.args[1:]
+    if not o.args:
+        p.error("end the line with -- and what weft is to do, such as -- finetune --model-id …")
+    return o
+
+
+def main(argv):
+    job = Job(parse(argv))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: job.stop.set())
+    ray.init(log_to_driver=False, logging_level="WARNING")
+    code = job.run()
+    say({0: "done", USAGE: "wrong usage or input", RETRY: "stopped; submit the same job again to continue"}.get(code, "failed"))
+    ray.shutdown()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
