@@ -36,6 +36,7 @@ type commands struct {
 	Tokenize   tokenizeCmd   `cmd:"" help:"Turn lines of JSON strings into token ids, or ids into text."`
 	Plugin     pluginCmd     `cmd:"" help:"Install, list or verify PJRT plugins (the device backends)."`
 	Bench      benchCmd      `cmd:"" help:"Measure parts of weft."`
+	Ray        rayCmd        `cmd:"" help:"Run weft on TPU slices of a Ray cluster, and look after it there."`
 	Version    versionCmd    `cmd:"" help:"Print weft's version and what it was built with."`
 }
 
@@ -123,7 +124,10 @@ func (e usageError) Unwrap() error { return e.err }
 func exitCode(err error) int {
 	var input *job.InputError
 	var usage usageError
+	var remote *jobError
 	switch {
+	case errors.As(err, &remote):
+		return remote.code
 	case errors.Is(err, trainer.ErrStopped):
 		return exitRetry
 	case errors.As(err, &usage), errors.As(err, &input):
