@@ -106,9 +106,17 @@ type Program struct {
 	FromCache   bool
 
 	rt  *Runtime
-	exe *pjrt.LoadedExecutable
+	exe executable
 	// order holds, for each device of the executable, its index in rt.local.
 	order []int
+}
+
+// executable is a compiled program on the devices of this process.
+type executable interface {
+	AddressableDevices() []*pjrt.Device
+	Execute(args [][]*pjrt.Buffer, o pjrt.ExecuteOptions) (outs [][]*pjrt.Buffer, done []*pjrt.Event, err error)
+	Executable() (*pjrt.Executable, error)
+	Destroy() error
 }
 
 // Compile lowers and compiles a program for the runtime's mesh, or takes it from the compile cache.
@@ -122,29 +130,39 @@ func (rt *Runtime) Compile(name string, inputs []Input, build func(in []*graph.N
 
 // CompileLowered compiles a program that was lowered for the runtime's mesh.
 func (rt *Runtime) CompileLowered(low *Lowered) (*Program, error) {
+	p := &Program{Lowered: low, rt: rt}
+	start := time.Now()
+	var err error
+	if rt.hosts != nil {
+		p.exe, p.FromCache, err = rt.hosts.compile(rt, low)
+	} else {
+		p.exe, p.FromCache, err = rt.compileHere(low)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("compile the program %s for %s: %w", low.Name, rt.client.PlatformName(), err)
+	}
+	p.CompileTime = time.Since(start)
+	if p.order, err = rt.localOrder(p.exe.AddressableDevices()); err != nil {
+		p.Destroy()
+		return nil, fmt.Errorf("compile the program %s: %w", low.Name, err)
+	}
+	return p, nil
+}
+
+// compileHere compiles a program, or takes it from the compile cache, which hit tells.
+func (rt *Runtime) compileHere(low *Lowered) (exe *pjrt.LoadedExecutable, hit bool, err error) {
 	ids := make([]int, len(rt.devices))
 	for i, d := range rt.devices {
 		ids[i] = d.ID()
 	}
 	opts := low.CompileOptions(ids)
-	start := time.Now()
-	exe, err := rt.cache.load(rt.client, low.Text, opts)
-	hit := exe != nil
-	if err == nil && !hit {
-		exe, err = rt.client.Compile(low.Text, opts)
+	if exe, err = rt.cache.load(rt.client, low.Text, opts); err != nil || exe != nil {
+		return exe, exe != nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("compile the program %s for %s: %w", low.Name, rt.client.PlatformName(), err)
-	}
-	p := &Program{Lowered: low, rt: rt, exe: exe, CompileTime: time.Since(start), FromCache: hit}
-	if p.order, err = rt.localOrder(exe.AddressableDevices()); err != nil {
-		p.Destroy()
-		return nil, fmt.Errorf("compile the program %s: %w", low.Name, err)
-	}
-	if !hit {
+	if exe, err = rt.client.Compile(low.Text, opts); err == nil {
 		rt.cache.store(exe, low.Text, opts)
 	}
-	return p, nil
+	return exe, false, err
 }
 
 // localOrder returns the index in rt.local of each device of an executable.
@@ -225,7 +243,7 @@ func (p *Program) OptimizedProgram() (format string, program []byte, err error) 
 // Destroy releases the executable.
 func (p *Program) Destroy() {
 	if p != nil && p.exe != nil {
-		p.exe.Destroy()
+		_ = p.exe.Destroy()
 		p.exe = nil
 	}
 }

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 
+	"weft/engine/process"
 	"weft/engine/sharding"
 	"weft/pjrt"
 )
@@ -20,6 +22,9 @@ type Options struct {
 	Mesh sharding.Mesh
 	// MeshFor, when set, chooses the mesh instead, from the devices that the plugin has; FSDPMesh is one choice.
 	MeshFor func(devices []*pjrt.DeviceDescription) (sharding.Mesh, error)
+	// View is the environment's account of this process, which a TPU's runtime must agree with. Nil: it is read from the
+	// environment.
+	View *process.View
 	// CacheDir keeps compiled programs between runs. Empty: no cache.
 	CacheDir string
 	// Logger gets one line for a thing worth knowing (a cache entry that was damaged). Nil: slog.Default.
@@ -32,10 +37,18 @@ type Runtime struct {
 	mesh   sharding.Mesh
 	// devices is the device of every mesh position, local or not.
 	devices []*pjrt.Device
-	// local lists the mesh positions whose device belongs to this process.
-	local []int
-	cache *compileCache
-	log   *slog.Logger
+	// local lists the mesh positions whose device belongs to this process; owners has the process of every position.
+	local, owners []int
+	// process is this process's rank among those that have devices of the mesh, processes their number.
+	process, processes int
+	// hosts is set for a logical host.
+	hosts *LogicalHosts
+	// view is the environment's account, nil where there is no slice.
+	view *process.View
+	// exchange is the program of Exchange, once it is used.
+	exchange *Program
+	cache    *compileCache
+	log      *slog.Logger
 }
 
 // Open creates the client and takes the Mesh.NumDevices() of its devices with the smallest ids, local or not; their order
@@ -58,6 +71,9 @@ func Open(o Options) (*Runtime, error) {
 	if err != nil {
 		_ = client.Close()
 		return nil, err
+	}
+	if err := rt.checkView(o.View); err != nil {
+		return nil, errors.Join(err, client.Close())
 	}
 	if o.CacheDir != "" {
 		rt.cache = newCompileCache(o.CacheDir, rt.platform(o.PluginID).key(), o.Logger)
@@ -83,10 +99,47 @@ func (rt *Runtime) takeDevices() error {
 			rt.local = append(rt.local, p)
 		}
 	}
-	if len(rt.local) == 0 {
-		return fmt.Errorf("none of the %d devices of the mesh %v belongs to process %d: use all devices of the slice", n, rt.mesh, rt.client.ProcessIndex())
+	return rt.rank(all)
+}
+
+// rank numbers the processes. One without a device of the mesh is an error on all of them: it would leave the others alone.
+func (rt *Runtime) rank(all []*pjrt.Device) error {
+	of := func(devices []*pjrt.Device) []int {
+		var processes []int
+		for _, d := range devices {
+			processes = append(processes, d.ProcessIndex())
+		}
+		slices.Sort(processes)
+		return slices.Compact(processes)
 	}
+	taking := of(rt.devices)
+	for _, p := range of(all) {
+		if !slices.Contains(taking, p) {
+			return fmt.Errorf("none of the %d devices of the mesh %v belongs to process %d: use all devices of the slice", len(rt.devices), rt.mesh, p)
+		}
+	}
+	for _, d := range rt.devices {
+		rt.owners = append(rt.owners, slices.Index(taking, d.ProcessIndex()))
+	}
+	rt.processes, rt.process = len(taking), rt.owners[rt.local[0]]
 	return nil
+}
+
+// checkView compares the environment with what the runtime of a TPU says. Other plugins' devices are none of a slice.
+func (rt *Runtime) checkView(v *process.View) (err error) {
+	if rt.Platform() != "tpu" {
+		return nil
+	}
+	if v == nil {
+		if v, err = process.FromEnv(); err != nil {
+			return fmt.Errorf("which host of the slice this is: %w", err)
+		}
+	}
+	rt.view = v
+	all := rt.client.Devices()
+	return v.Agree(process.Seen{
+		Process: rt.client.ProcessIndex(), Processes: rt.processes, Local: len(rt.client.AddressableDevices()), Devices: len(all), Kind: rt.DeviceKind(),
+	})
 }
 
 func descriptions(devices []*pjrt.Device) []*pjrt.DeviceDescription {
@@ -116,8 +169,19 @@ func (rt *Runtime) DeviceKind() string { return rt.devices[0].Kind() }
 // LocalDevices returns the mesh positions whose devices belong to this process.
 func (rt *Runtime) LocalDevices() []int { return slices.Clone(rt.local) }
 
-// ProcessIndex is this process's number among those of the slice.
-func (rt *Runtime) ProcessIndex() int { return rt.client.ProcessIndex() }
+// Process is this process's rank, from 0, among the Processes that have devices of the mesh.
+func (rt *Runtime) Process() int { return rt.process }
+
+// Processes is the number of processes that have devices of the mesh.
+func (rt *Runtime) Processes() int { return rt.processes }
+
+// HostName names the host of a process, for people: "host 2", with its name where the environment gives it.
+func (rt *Runtime) HostName(of int) string {
+	if v := rt.view; v != nil && v.Slices == 1 && len(v.Hosts) == rt.processes {
+		return fmt.Sprintf("host %d (%s)", of, v.Hosts[of])
+	}
+	return fmt.Sprintf("host %d", of)
+}
 
 // MemoryStats returns the memory statistics of the first local device, in bytes. Plugins without them (CPU) give an
 // error.
@@ -125,5 +189,12 @@ func (rt *Runtime) MemoryStats() (pjrt.MemoryStats, error) {
 	return rt.devices[rt.local[0]].MemoryStats()
 }
 
-// Close releases the client. Arrays, programs and states must have been destroyed.
-func (rt *Runtime) Close() error { return rt.client.Close() }
+// Close releases the client; a logical host leaves that to all of them. Arrays, programs and states must have been destroyed.
+func (rt *Runtime) Close() error {
+	rt.exchange.Destroy()
+	rt.exchange = nil
+	if rt.hosts != nil {
+		return nil
+	}
+	return rt.client.Close()
+}
