@@ -17,9 +17,10 @@ type failurePolicy struct {
 }
 
 type failureRule struct {
-	Name                string   `yaml:"name"`
-	Action              string   `yaml:"action"`
-	OnJobFailureReasons []string `yaml:"onJobFailureReasons"`
+	Name                        string   `yaml:"name"`
+	Action                      string   `yaml:"action"`
+	OnJobFailureReasons         []string `yaml:"onJobFailureReasons"`
+	OnJobFailureMessagePatterns []string `yaml:"onJobFailureMessagePatterns,omitempty"`
 }
 
 type network struct {
@@ -51,8 +52,14 @@ type podFailures struct {
 }
 
 type podFailureRule struct {
-	Action      string    `yaml:"action"`
-	OnExitCodes exitCodes `yaml:"onExitCodes"`
+	Action          string         `yaml:"action"`
+	OnExitCodes     *exitCodes     `yaml:"onExitCodes,omitempty"`
+	OnPodConditions []podCondition `yaml:"onPodConditions,omitempty"`
+}
+
+type podCondition struct {
+	Type   string `yaml:"type"`
+	Status string `yaml:"status"`
 }
 
 type exitCodes struct {
@@ -65,50 +72,58 @@ const (
 	sliceJob = "slice"
 	// exclusive puts each slice's pods on one node pool, which is one slice.
 	exclusive = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-	// exitRetry is weft's exit code of a run that was asked to stop and saved.
-	exitRetry = 75
+	// exitUsage is weft's exit code of wrong usage or input, exitRetry that of a run that was asked to stop and saved.
+	exitUsage, exitRetry = 2, 75
+	// byPolicy is why Kubernetes fails a job whose pod matched its podFailurePolicy; usageMessage is in what it then says.
+	byPolicy, usageMessage = "PodFailurePolicy", "failed with exit code 2 matching"
 	// tpuPort is where libtpu of one host meets those of the others, and metricsPort where it tells its figures.
 	tpuPort, metricsPort = 8471, 8431
-	// megascalePort is where the slices of a multislice job meet.
-	megascalePort = 8080
 )
 
+// jobSetAnnotations keep slices apart. Nodes of one pool that are slices by themselves are shared as they are free.
 func (o *Options) jobSetAnnotations() map[string]string {
+	if hosts, _ := o.hosts(); hosts == 1 {
+		return nil
+	}
 	return map[string]string{exclusive: "cloud.google.com/gke-nodepool"}
 }
 
 func (o *Options) jobSetSpec() jobSetSpec {
-	hosts, _ := hostsOf(o.Topology)
-	mounts, volumes := o.shm()
+	hosts, _ := o.hosts()
 	return jobSetSpec{
-		FailurePolicy: failurePolicy{
-			MaxRestarts: o.MaxFailures,
+		FailurePolicy: failurePolicy{MaxRestarts: o.MaxFailures, Rules: []failureRule{
+			// Wrong usage stays wrong.
+			{Name: "usage", Action: "FailJobSet", OnJobFailureReasons: []string{byPolicy}, OnJobFailureMessagePatterns: []string{usageMessage}},
 			// A pod that was told to stop has saved: that restart is nobody's fault and is not counted.
-			Rules: []failureRule{{
-				Name: "preempted", Action: "RestartJobSetAndIgnoreMaxRestarts", OnJobFailureReasons: []string{"PodFailurePolicy"},
-			}},
-		},
+			{Name: "preempted", Action: "RestartJobSetAndIgnoreMaxRestarts", OnJobFailureReasons: []string{byPolicy}},
+		}},
 		Network: network{EnableDNSHostnames: true, PublishNotReadyAddresses: true},
 		ReplicatedJobs: []replicatedJob{{
 			Name: sliceJob, Replicas: o.Topology.Slices,
 			Template: jobTemplate{Spec: jobSpec{
 				Parallelism: hosts, Completions: hosts, CompletionMode: "Indexed",
 				// A slice lives or dies as one: a lost pod fails its job, and the set starts again.
-				BackoffLimit: 0,
-				PodFailurePolicy: podFailures{Rules: []podFailureRule{{
-					Action: "FailJob", OnExitCodes: exitCodes{ContainerName: "weft", Operator: "In", Values: []int{exitRetry}},
-				}}},
-				Template: podTemplate{Spec: podSpec{
-					ServiceAccountName: o.ServiceAccount, RestartPolicy: "Never", TerminationGracePeriodSeconds: o.terminationSeconds(),
-					Containers: []container{{
-						Name: "weft", Image: o.Image, Command: []string{o.BinaryPath}, Args: o.Args, Env: o.jobSetEnv(),
-						Ports:     []port{{ContainerPort: tpuPort, Name: "tpu"}, {ContainerPort: metricsPort, Name: "metrics"}},
-						Resources: o.hostResources(), VolumeMounts: mounts,
-					}},
-					Volumes: volumes, NodeSelector: o.nodeSelector(),
+				BackoffLimit: 0, PodFailurePolicy: podFailures{Rules: []podFailureRule{
+					{Action: "FailJob", OnExitCodes: &exitCodes{ContainerName: "weft", Operator: "In", Values: []int{exitUsage, exitRetry}}},
+					{Action: "FailJob", OnPodConditions: []podCondition{{Type: "DisruptionTarget", Status: "True"}}},
 				}},
+				Template: podTemplate{Spec: o.jobSetPod()},
 			}},
 		}},
+	}
+}
+
+// jobSetPod is that of one host.
+func (o *Options) jobSetPod() podSpec {
+	mounts, volumes := o.shm()
+	return podSpec{
+		ServiceAccountName: o.ServiceAccount, RestartPolicy: "Never", TerminationGracePeriodSeconds: o.terminationSeconds(),
+		Containers: []container{{
+			Name: "weft", Image: o.Image, Command: []string{o.BinaryPath}, Args: o.weftArgs(), Env: o.jobSetEnv(),
+			Ports:     []port{{ContainerPort: tpuPort, Name: "tpu"}, {ContainerPort: metricsPort, Name: "metrics"}},
+			Resources: o.hostResources(), VolumeMounts: mounts,
+		}},
+		Volumes: volumes, NodeSelector: o.nodeSelector(),
 	}
 }
 
@@ -121,6 +136,6 @@ func (o *Options) jobSetEnv() []envVar {
 	return append(env,
 		envVar{Name: "MEGASCALE_NUM_SLICES", Value: strconv.Itoa(o.Topology.Slices)},
 		envVar{Name: "MEGASCALE_SLICE_ID", ValueFrom: &valueFrom{FieldRef: &fieldRef{FieldPath: "metadata.labels['jobset.sigs.k8s.io/job-index']"}}},
-		envVar{Name: "MEGASCALE_COORDINATOR_ADDRESS", Value: fmt.Sprintf("%[1]s-%[2]s-0-0.%[1]s:%[3]d", o.Name, sliceJob, megascalePort)},
+		envVar{Name: "MEGASCALE_COORDINATOR_ADDRESS", Value: fmt.Sprintf("%[1]s-%[2]s-0-0.%[1]s", o.Name, sliceJob)},
 	)
 }

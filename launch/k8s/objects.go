@@ -31,19 +31,27 @@ type podSpec struct {
 }
 
 type container struct {
-	Name            string        `yaml:"name"`
-	Image           string        `yaml:"image"`
-	Command         []string      `yaml:"command,omitempty"`
-	Args            []string      `yaml:"args,omitempty"`
-	Env             []envVar      `yaml:"env,omitempty"`
-	Ports           []port        `yaml:"ports,omitempty"`
-	Resources       resources     `yaml:"resources"`
-	VolumeMounts    []volumeMount `yaml:"volumeMounts,omitempty"`
-	SecurityContext *security     `yaml:"securityContext,omitempty"`
+	Name         string        `yaml:"name"`
+	Image        string        `yaml:"image"`
+	Command      []string      `yaml:"command,omitempty"`
+	Args         []string      `yaml:"args,omitempty"`
+	Env          []envVar      `yaml:"env,omitempty"`
+	Ports        []port        `yaml:"ports,omitempty"`
+	Resources    resources     `yaml:"resources"`
+	VolumeMounts []volumeMount `yaml:"volumeMounts,omitempty"`
+	Lifecycle    *lifecycle    `yaml:"lifecycle,omitempty"`
 }
 
-type security struct {
-	Privileged bool `yaml:"privileged"`
+type lifecycle struct {
+	PreStop handler `yaml:"preStop"`
+}
+
+type handler struct {
+	Exec execAction `yaml:"exec"`
+}
+
+type execAction struct {
+	Command []string `yaml:"command"`
 }
 
 type envVar struct {

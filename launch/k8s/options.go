@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -31,6 +32,8 @@ type Options struct {
 	Namespace string // "" leaves the choice to kubectl
 	// Topology is the slice, and how many of it.
 	Topology tpu.Topology
+	// ChipsPerHost is the number of chips of a host, 0 for the usual: 4, or all of a slice of v5e or v6e with up to 8.
+	ChipsPerHost int
 	// Image holds weft at BinaryPath and, for Ray, Ray itself.
 	Image      string
 	BinaryPath string
@@ -45,10 +48,11 @@ type Options struct {
 	// Spot asks for spot nodes; Reservation names a reservation. At most one of them.
 	Spot        bool
 	Reservation string
-	// CPU, Memory and Shm are of each TPU host's pod, HeadCPU and HeadMemory of the Ray head's. Kubernetes quantities.
+	// CPU, Memory and Shm are of each TPU host's pod, "" for what its machine has room for; HeadCPU and HeadMemory are of
+	// the Ray head's. Kubernetes quantities.
 	CPU, Memory, Shm    string
 	HeadCPU, HeadMemory string
-	// Grace is how long a pod has to save and end when it is evicted.
+	// Grace is how long weft has to save and end when its pod is told to.
 	Grace time.Duration
 	// MaxFailures is how often the whole job begins again after a failure; preemptions do not count.
 	MaxFailures int
@@ -56,16 +60,21 @@ type Options struct {
 
 // DefaultOptions are those of the published guide for Gemma 4 on multi-host TPU.
 func DefaultOptions(kind Kind, t tpu.Topology) Options {
-	memory, shm := "200Gi", "100Gi"
-	if t.Chip.DevicesPerChip > 1 {
-		memory, shm = "250Gi", "128Gi"
-	}
 	return Options{
 		Kind: kind, Name: "weft", Topology: t, BinaryPath: "weft",
-		HFSecret: "hf-secret", HFKey: "hf_api_token",
-		CPU: "64", Memory: memory, Shm: shm, HeadCPU: "4", HeadMemory: "16Gi",
-		Grace: 60 * time.Second, MaxFailures: 3,
+		HFSecret: "hf-secret", HFKey: "hf_api_token", HeadCPU: "4", HeadMemory: "16Gi",
+		Grace: 30 * time.Second, MaxFailures: 3,
 	}
+}
+
+// fill puts in what the machine has room for where nothing was asked for.
+func (o *Options) fill() error {
+	m, err := o.machine()
+	if err != nil {
+		return err
+	}
+	o.CPU, o.Memory, o.Shm = cmp.Or(o.CPU, m.cpu), cmp.Or(o.Memory, m.memory), cmp.Or(o.Shm, m.shm)
+	return nil
 }
 
 var (
@@ -92,10 +101,13 @@ func (n named) check() error {
 	return fmt.Errorf("%s %q: give %s", n.flag, n.value, n.want)
 }
 
-// Check checks the options; its errors name the flag of `weft k8s render`.
+// Check checks the options and fills in the sizes that were left to it; its errors name the flag of `weft k8s render`.
 func (o *Options) Check() error {
 	if !slices.Contains(Kinds, o.Kind) {
 		return fmt.Errorf("%q is no kind of manifest: give raycluster, rayjob or jobset", o.Kind)
+	}
+	if err := o.fill(); err != nil {
+		return err
 	}
 	const label = "lower-case letters, digits and -, beginning and ending with a letter or digit"
 	const size = "a Kubernetes quantity such as 64 or 200Gi"
@@ -127,6 +139,9 @@ func (o *Options) Check() error {
 	case o.Grace < time.Second:
 		return fmt.Errorf("--grace-period %s: give at least 1s", o.Grace)
 	}
+	if hosts, _ := o.hosts(); hosts == 1 && o.Topology.Slices > 1 {
+		return fmt.Errorf("--num-slices %d of %s: GKE joins slices of several hosts only: give a larger --topology, or --num-slices 1", o.Topology.Slices, o.Topology.SliceName())
+	}
 	return o.checkArgs()
 }
 
@@ -140,5 +155,45 @@ func (o *Options) checkArgs() error {
 	if len(o.Args) == 0 {
 		return fmt.Errorf("a %s needs what to run: end the line with -- finetune --model-id … --dataset … --storage-path gs://…", o.Kind)
 	}
-	return nil
+	return o.checkGrace()
+}
+
+// graceFlag is weft's own.
+const graceFlag = "--grace-period"
+
+// ownGrace is the grace period among weft's arguments, and whether there is one.
+func (o *Options) ownGrace() (time.Duration, bool, error) {
+	for i, a := range o.Args {
+		value, ok := strings.CutPrefix(a, graceFlag+"=")
+		if !ok && a == graceFlag && i+1 < len(o.Args) {
+			value, ok = o.Args[i+1], true
+		}
+		if ok {
+			d, err := time.ParseDuration(value)
+			if err != nil {
+				return 0, true, fmt.Errorf("-- %s %s: give a time such as 30s", graceFlag, value)
+			}
+			return d, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// checkGrace refuses a grace period of weft's that its pod would not live to see.
+func (o *Options) checkGrace() error {
+	own, _, err := o.ownGrace()
+	if err == nil && own > o.Grace {
+		return fmt.Errorf("weft's own %s %s is longer than its pod's of %s: give weft k8s render %[1]s %[2]s too", graceFlag, own, o.Grace)
+	}
+	return err
+}
+
+// weftArgs are weft's arguments, with the pod's grace period where they leave it out. A --config may hold it.
+func (o *Options) weftArgs() []string {
+	_, given, _ := o.ownGrace()
+	config := slices.ContainsFunc(o.Args, func(a string) bool { return a == "--config" || strings.HasPrefix(a, "--config=") })
+	if len(o.Args) == 0 || o.Args[0] != "finetune" || given || config {
+		return o.Args
+	}
+	return append(slices.Clone(o.Args), graceFlag, o.Grace.String())
 }

@@ -1,9 +1,11 @@
 package k8s
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
-	"strings"
+
+	"weft/launch/ray"
 )
 
 type rayClusterSpec struct {
@@ -33,6 +35,7 @@ type rayJobSpec struct {
 	ShutdownAfterJobFinishes bool           `yaml:"shutdownAfterJobFinishes"`
 	TTLSecondsAfterFinished  int            `yaml:"ttlSecondsAfterFinished"`
 	BackoffLimit             int            `yaml:"backoffLimit"`
+	RuntimeEnvYAML           string         `yaml:"runtimeEnvYAML"`
 	RayClusterSpec           rayClusterSpec `yaml:"rayClusterSpec"`
 }
 
@@ -48,7 +51,7 @@ func (o *Options) rayEnv() []envVar {
 }
 
 func (o *Options) rayClusterSpec() rayClusterSpec {
-	hosts, chips := hostsOf(o.Topology)
+	hosts, chips := o.hosts()
 	mounts, volumes := o.shm()
 	group := workerGroup{
 		GroupName: o.groupName(), Replicas: o.Topology.Slices, MinReplicas: o.Topology.Slices, MaxReplicas: o.Topology.Slices,
@@ -57,6 +60,7 @@ func (o *Options) rayClusterSpec() rayClusterSpec {
 			ServiceAccountName: o.ServiceAccount, TerminationGracePeriodSeconds: o.terminationSeconds(),
 			Containers: []container{{
 				Name: "ray-worker", Image: o.Image, Env: o.rayEnv(), Resources: o.hostResources(), VolumeMounts: mounts,
+				Lifecycle: &lifecycle{PreStop: handler{Exec: execAction{Command: []string{"/bin/sh", "-c", stopScript(ray.BinaryName)}}}},
 			}},
 			Volumes: volumes, NodeSelector: o.nodeSelector(),
 		}},
@@ -67,10 +71,23 @@ func (o *Options) rayClusterSpec() rayClusterSpec {
 	return rayClusterSpec{HeadGroupSpec: o.head(), WorkerGroupSpecs: []workerGroup{group}}
 }
 
-// groupName is the pod type that Ray gives such a slice: generation and number of devices.
+// groupName is what Cloud TPU calls such a slice: generation and number of cores for v5p, of devices for the others.
 func (o *Options) groupName() string {
-	return fmt.Sprintf("%s-%d", o.Topology.Chip.Name, o.Topology.DevicesPerSlice())
+	n := o.Topology.DevicesPerSlice()
+	if o.Topology.Chip.Name == "v5p" {
+		n *= 2
+	}
+	return fmt.Sprintf("%s-%d", o.Topology.Chip.Name, n)
 }
+
+// stopScript asks the processes of that name in a pod to stop, and waits for them: the container ends with Ray, which knows
+// no grace period, and a preStop hook is what runs before. It needs no program but grep beyond the shell.
+func stopScript(name string) string {
+	return fmt.Sprintf(`for f in $(grep -lx %s /proc/[0-9]*/comm 2>/dev/null); do p=${f#/proc/}; kill -TERM ${p%%/comm}; done; while grep -qx %[1]s /proc/[0-9]*/comm 2>/dev/null; do sleep 1; done`, name)
+}
+
+// rayTypes are Ray's names of the chips where they are not the first of weft's.
+var rayTypes = map[string]string{"v5e": "TPU-V5LITEPOD"}
 
 // head is the Ray head: it runs the job's driver and no training, so it offers no CPU to Ray.
 func (o *Options) head() headGroup {
@@ -89,39 +106,29 @@ func (o *Options) head() headGroup {
 	}
 }
 
-// jobTTL keeps a finished job's head for a look at its logs.
-const jobTTL = 600
+const (
+	// jobTTL is how many seconds a finished job keeps its nodes, which are paid for: its log is in the submitter's pod too.
+	jobTTL = 60
+	// headRetries is how often a new cluster is made, which is when the head is lost: the driver starts weft again by itself. Each
+	// wrong command line costs as many clusters, since an operator cannot tell why a job failed.
+	headRetries = 1
+)
 
 func (o *Options) rayJobSpec() rayJobSpec {
 	line := []string{
-		o.BinaryPath, "ray", "drive", "--topology", shape(o.Topology), "--accelerator-type", o.Topology.Chip.AcceleratorTypes[0],
-		"--max-failures", strconv.Itoa(o.MaxFailures),
+		o.BinaryPath, "ray", "drive", "--topology", shape(o.Topology),
+		"--accelerator-type", cmp.Or(rayTypes[o.Topology.Chip.Name], o.Topology.Chip.AcceleratorTypes[0]),
+		"--max-failures", strconv.Itoa(o.MaxFailures), graceFlag, o.Grace.String(),
 	}
 	if o.Topology.Slices > 1 {
 		line = append(line, "--num-slices", strconv.Itoa(o.Topology.Slices))
 	}
 	return rayJobSpec{
-		Entrypoint:               shellLine(append(append(line, "--"), o.Args...)),
+		Entrypoint:               ray.Quote(append(append(line, "--"), o.weftArgs()...)),
 		ShutdownAfterJobFinishes: true, TTLSecondsAfterFinished: jobTTL,
-		// The driver restarts the job inside of the cluster; a new cluster is made when the head itself is lost.
-		BackoffLimit:   o.MaxFailures,
+		BackoffLimit: min(headRetries, o.MaxFailures),
+		// Ray kills a job that was asked to stop after 3 s, in which no state is saved.
+		RuntimeEnvYAML: fmt.Sprintf("env_vars: {RAY_JOB_STOP_WAIT_TIME_S: '%d'}", o.terminationSeconds()),
 		RayClusterSpec: o.rayClusterSpec(),
 	}
-}
-
-// shellLine quotes words for the shell that Ray starts an entry point with.
-func shellLine(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = shellWord(w)
-	}
-	return strings.Join(quoted, " ")
-}
-
-func shellWord(w string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@%+"
-	if w != "" && strings.Trim(w, plain) == "" {
-		return w
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }

@@ -30,27 +30,3 @@ func Render(o Options) ([]byte, error) {
 	}
 	return b.Bytes(), enc.Close()
 }
-
-// comment says for which nodes the manifest is, and the command that makes them.
-func (o *Options) comment(b *bytes.Buffer) {
-	hosts, chips := hostsOf(o.Topology)
-	fmt.Fprintf(b, "# %s: %d slice(s) of %s, %d host(s) each with %d chips, %d devices in all. Written by weft k8s render.\n",
-		o.Name, o.Topology.Slices, o.Topology.SliceName(), hosts, chips, o.Topology.Devices())
-	machine := machineTypes[o.Topology.Chip.Name][chips]
-	if machine == "" {
-		return
-	}
-	fmt.Fprintf(b, "# On GKE Standard make each slice's nodes first (Autopilot makes them itself):\n")
-	fmt.Fprintf(b, "#   gcloud container node-pools create %s-pool --cluster=$CLUSTER_NAME --zone=$ZONE --machine-type=%s", o.Name, machine)
-	if hosts > 1 {
-		fmt.Fprintf(b, " --tpu-topology=%s", shape(o.Topology))
-	}
-	fmt.Fprintf(b, " --num-nodes=%d", hosts)
-	if o.Spot {
-		fmt.Fprint(b, " --spot")
-	}
-	if o.Reservation != "" {
-		fmt.Fprintf(b, " --reservation-affinity=specific --reservation=%s", o.Reservation)
-	}
-	fmt.Fprintln(b)
-}

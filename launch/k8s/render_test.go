@@ -2,8 +2,10 @@ package k8s_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,13 +19,18 @@ import (
 	"weft/launch/k8s"
 )
 
-func options(t *testing.T, kind k8s.Kind, topology string, slices int) k8s.Options {
+func topology(t *testing.T, name string, slices int) tpu.Topology {
 	t.Helper()
-	top, err := tpu.Parse(topology)
+	top, err := tpu.Parse(name)
 	require.NoError(t, err)
 	top, err = top.WithSlices(slices)
 	require.NoError(t, err)
-	o := k8s.DefaultOptions(kind, top)
+	return top
+}
+
+func options(t *testing.T, kind k8s.Kind, shape string, slices int) k8s.Options {
+	t.Helper()
+	o := k8s.DefaultOptions(kind, topology(t, shape, slices))
 	o.Image = "example-docker.pkg.dev/project/repository/weft:1"
 	if kind != k8s.RayCluster {
 		o.Args = []string{"finetune", "--model-id", "gs://bucket/model", "--dataset", "gs://bucket/dolly.jsonl",
@@ -52,6 +59,10 @@ var manifests = []struct {
 	{"jobset_v6e_2x2_single_host", k8s.JobSet, "v6e:2x2", 1, func(o *k8s.Options) { o.Spot, o.HFSecret = true, "" }},
 	{"jobset_v5e_4x4_reservation", k8s.JobSet, "v5e:4x4", 1, func(o *k8s.Options) { o.Reservation, o.MaxFailures = "mine", 0 }},
 	{"jobset_tpu7x_2x2x2_two_slices", k8s.JobSet, "tpu7x:2x2x2", 2, nil},
+	{"jobset_v6e_2x4_two_hosts", k8s.JobSet, "v6e:2x4", 1, func(o *k8s.Options) { o.ChipsPerHost = 4 }},
+	{"rayjob_v5e_2x4_one_host", k8s.RayJob, "v5e:2x4", 1, nil},
+	{"jobset_v5e_1x1", k8s.JobSet, "v5e:1x1", 1, nil},
+	{"jobset_v5p_4x4x4", k8s.JobSet, "v5p:4x4x4", 1, nil},
 }
 
 func TestRenderGolden(t *testing.T) {
@@ -246,6 +257,15 @@ func TestOptionsAreRefused(t *testing.T) {
 		"args":        {k8s.RayCluster, func(o *k8s.Options) { o.Args = []string{"finetune"} }, "render a rayjob"},
 		"secret key":  {k8s.JobSet, func(o *k8s.Options) { o.HFKey = "a b" }, "SECRET:KEY"},
 		"queue":       {k8s.JobSet, func(o *k8s.Options) { o.Queue = "my queue" }, "--queue"},
+		"cut grace":   {k8s.JobSet, func(o *k8s.Options) { o.Args = append(o.Args, "--grace-period", "5m") }, "longer than its pod's of 30s"},
+		"cut grace =": {k8s.RayJob, func(o *k8s.Options) { o.Args = append(o.Args, "--grace-period=31s") }, "give weft k8s render --grace-period 31s too"},
+		"bad grace":   {k8s.RayJob, func(o *k8s.Options) { o.Args = append(o.Args, "--grace-period=soon") }, "give a time such as 30s"},
+		"three chips": {k8s.JobSet, func(o *k8s.Options) { o.ChipsPerHost = 3 }, "--chips-per-host 3"},
+		"two chips":   {k8s.JobSet, func(o *k8s.Options) { o.ChipsPerHost = 2 }, "give one of 1, 4, 8"},
+		"no chips":    {k8s.JobSet, func(o *k8s.Options) { o.ChipsPerHost = -4 }, "--chips-per-host -4"},
+		"eight chips": {k8s.JobSet, func(o *k8s.Options) { o.ChipsPerHost = 8 }, "have 4 chips"},
+		"ray 2x4":     {k8s.RayJob, func(o *k8s.Options) { o.Topology, o.ChipsPerHost = topology(t, "v6e:2x4", 1), 4 }, "render a jobset"},
+		"two hosts":   {k8s.RayJob, func(o *k8s.Options) { o.Topology = topology(t, "v6e:2x2", 2) }, "slices of several hosts only"},
 		"reservation": {k8s.JobSet, func(o *k8s.Options) { o.Reservation = "a/b" }, "--reservation"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -255,4 +275,51 @@ func TestOptionsAreRefused(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
+}
+
+// The grace period of the pod reaches weft, its driver and Kubernetes, each a little longer than the one before.
+func TestGracePeriodsFit(t *testing.T) {
+	for name, c := range map[string]struct {
+		args    []string
+		want    string
+		without string
+	}{
+		"added":       {[]string{"finetune", "--storage-path", "out"}, "--storage-path out --grace-period 1m30s", ""},
+		"its own":     {[]string{"finetune", "--grace-period=20s"}, "-- finetune --grace-period=20s\"", "1m30s --grace"},
+		"in a file":   {[]string{"finetune", "--config", "run.yaml"}, "-- finetune --config run.yaml\"", ""},
+		"no finetune": {[]string{"collectives"}, "-- collectives\"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t, k8s.RayJob, "v6e:4x4", 1)
+			o.Grace, o.Args = 90*time.Second, c.args
+			out, err := k8s.Render(o)
+			require.NoError(t, err)
+			require.Contains(t, string(out), c.want)
+			require.Contains(t, string(out), "--grace-period 1m30s")
+			require.Contains(t, string(out), `RAY_JOB_STOP_WAIT_TIME_S: '105'`)
+			require.Contains(t, string(out), "terminationGracePeriodSeconds: 105")
+		})
+	}
+}
+
+// The script that a Ray pod runs before it ends stops the processes of one name, waits for them, and touches no other.
+func TestStopScript(t *testing.T) {
+	const name = "weft-stop-test" // within the 15 characters that the kernel keeps
+	sleep, err := exec.LookPath("sleep")
+	require.NoError(t, err)
+	body, err := os.ReadFile(sleep)
+	require.NoError(t, err)
+	program := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(program, body, 0o755))
+	mine, other := exec.Command(program, "60"), exec.Command(sleep, "60")
+	require.NoError(t, mine.Start())
+	require.NoError(t, other.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- mine.Wait() }()
+	out, err := exec.Command("/bin/sh", "-c", k8s.StopScript(name)).CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.ErrorContains(t, <-ended, "terminated")
+	require.NoError(t, other.Process.Signal(syscall.Signal(0)), "another process was ended")
+	require.NoError(t, other.Process.Kill())
+	_ = other.Wait()
 }

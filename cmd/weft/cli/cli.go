@@ -37,6 +37,7 @@ type commands struct {
 	Plugin     pluginCmd     `cmd:"" help:"Install, list or verify PJRT plugins (the device backends)."`
 	Bench      benchCmd      `cmd:"" help:"Measure parts of weft."`
 	Ray        rayCmd        `cmd:"" help:"Run weft on TPU slices of a Ray cluster, and look after it there."`
+	K8s        k8sCmd        `cmd:"" name:"k8s" help:"Write the manifests that run weft on TPU slices of GKE."`
 	Version    versionCmd    `cmd:"" help:"Print weft's version and what it was built with."`
 }
 
