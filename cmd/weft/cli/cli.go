@@ -33,11 +33,13 @@ type commands struct {
 	Finetune   finetuneCmd   `cmd:"" help:"Fine-tune a model: full parameters, FSDP over the devices, AdamW, a checkpoint an epoch."`
 	Checkpoint checkpointCmd `cmd:"" help:"List, verify, export, compare and delete checkpoints."`
 	Plan       planCmd       `cmd:"" help:"Compile the training step for a TPU slice without one: memory, communication, speed, and what fits."`
+	Collective collectiveCmd `cmd:"" name:"collectives" help:"Check that the devices of a slice compute and communicate together, and measure how fast."`
 	Tokenize   tokenizeCmd   `cmd:"" help:"Turn lines of JSON strings into token ids, or ids into text."`
 	Plugin     pluginCmd     `cmd:"" help:"Install, list or verify PJRT plugins (the device backends)."`
 	Bench      benchCmd      `cmd:"" help:"Measure parts of weft."`
 	Ray        rayCmd        `cmd:"" help:"Run weft on TPU slices of a Ray cluster, and look after it there."`
 	K8s        k8sCmd        `cmd:"" name:"k8s" help:"Write the manifests that run weft on TPU slices of GKE."`
+	TPUVM      tpuvmCmd      `cmd:"" name:"tpuvm" help:"Make a slice of Cloud TPU VMs, run weft on all its hosts, and delete it: prints the gcloud lines, or runs them."`
 	Version    versionCmd    `cmd:"" help:"Print weft's version and what it was built with."`
 }
 
@@ -126,7 +128,10 @@ func exitCode(err error) int {
 	var input *job.InputError
 	var usage usageError
 	var remote *jobError
+	var coded *codedError
 	switch {
+	case errors.As(err, &coded):
+		return coded.code
 	case errors.As(err, &remote):
 		return remote.code
 	case errors.Is(err, trainer.ErrStopped):

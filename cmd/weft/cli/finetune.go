@@ -19,6 +19,8 @@ var groups = []kong.Group{
 	{Key: "devices", Title: "Devices"},
 	{Key: "output", Title: "Checkpoints and metrics"},
 	{Key: "plan", Title: "Plan"},
+	{Key: "check", Title: "Check and measurements"},
+	{Key: "ahead", Title: "Without the slice"},
 	{Key: "demo", Title: "Without any file"},
 }
 
