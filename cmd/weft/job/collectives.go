@@ -1,0 +1,219 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"weft/engine"
+	"weft/engine/collectives"
+	"weft/engine/process"
+)
+
+// CollectivesConfig is everything that `weft collectives` is told. Its field tags are its flags.
+type CollectivesConfig struct {
+	Seed      int64  `group:"check" default:"42" placeholder:"N" help:"Seed of the feed-forward block's weights and rows; the same on every host."`
+	Bandwidth bool   `group:"check" default:"true" negatable:"" help:"Measure all-gather, reduce-scatter and all-reduce by size, once the check has passed."`
+	Sizes     string `group:"check" placeholder:"SIZE,…" help:"Sizes to measure, such as 64KiB,1MiB,256MiB; each is rounded up to whole tiles on every device. Default: 1MiB,16MiB,256MiB,1GiB; on a CPU 64KiB,1MiB,16MiB; those that fit in the devices' memory."`
+	Warmup    int    `group:"check" default:"2" placeholder:"N" help:"Runs before those that are timed."`
+	Repeats   int    `group:"check" default:"10" placeholder:"N" help:"Runs to take the median of."`
+
+	Platform        string `group:"devices" default:"auto" enum:"auto,cpu,tpu" help:"${enum}. auto: TPU when this machine has one, else CPU."`
+	Devices         int    `group:"devices" default:"0" placeholder:"N" help:"Devices to check. Default: all TPU devices of the slice; on a CPU --num-workers, the product of --topology, or 1 (virtual devices)."`
+	Topology        string `group:"devices" placeholder:"AxB" help:"TPU topology that is expected, such as 4x4; another one is an error. On a CPU: as many virtual devices."`
+	AcceleratorType string `name:"accelerator-type" group:"devices" placeholder:"TYPE" help:"Accelerator that is expected, such as TPU-V6E or TPU-V7X; another one is an error."`
+	NumWorkers      int    `name:"num-workers" group:"devices" default:"0" placeholder:"N" help:"Devices that are expected over all hosts; another number is an error. On a CPU: as many virtual devices."`
+	Plugin          string `group:"devices" placeholder:"PATH" help:"PJRT plugin to load instead of the installed one. Also WEFT_PJRT_PLUGIN."`
+	CompileCache    string `name:"compile-cache" group:"devices" placeholder:"DIR" help:"Folder that keeps compiled programs between runs, or off. Default: weft/compile in the user's cache folder."`
+
+	Ahead  string `group:"ahead" placeholder:"NAME" help:"Run nothing: compile the same programs with libtpu for a slice that need not be there, such as v6e:4x4 or tpu7x:2x2x2, and print the collectives in what the compiler made."`
+	Effort string `group:"ahead" default:"default" enum:"default,O0,O1,O2,O3" help:"What the compiler spends with --ahead: ${enum}."`
+}
+
+// CollectivesReport is the outcome of `weft collectives` on one host; its JSON form is what --json prints.
+type CollectivesReport struct {
+	Platform   string `json:"platform"`
+	DeviceKind string `json:"device_kind"`
+	Mesh       string `json:"mesh"`
+	// IP is this host's address, as its peers see it.
+	IP string `json:"ip"`
+	collectives.Result
+	// Bandwidth is what was measured, on this host's clock; empty with --no-bandwidth or after a wrong result.
+	Bandwidth []*collectives.Measurement `json:"bandwidth"`
+	// LeftOut are the default sizes, bytes, that do not fit.
+	LeftOut []int `json:"left_out,omitempty"`
+}
+
+// defaultSizes are those of --sizes.
+var defaultSizes = map[string]string{PlatformCPU: "64KiB,1MiB,16MiB", PlatformTPU: "1MiB,16MiB,256MiB,1GiB"}
+
+// Collectives checks the devices and measures them. checked is called after the check, each measurement by measured. What
+// is wrong with the input is an InputError; a wrong result is another error, after checked.
+func Collectives(ctx context.Context, c CollectivesConfig, console Console, checked func(*CollectivesReport), measured func(*collectives.Measurement)) (*CollectivesReport, error) {
+	sizes, err := c.check()
+	if err != nil {
+		return nil, Input(err)
+	}
+	rt, err := openRuntime(ctx, c.job(), newReport(console, true))
+	if err != nil {
+		return nil, err
+	}
+	report, err := c.run(rt, sizes, checked, measured)
+	return report, errors.Join(err, rt.Close())
+}
+
+// check reads what needs no device: the sizes, nil for the default ones.
+func (c *CollectivesConfig) check() ([]int, error) {
+	if c.Warmup < 0 || c.Repeats < 1 {
+		return nil, fmt.Errorf("--warmup %d, --repeats %d: give at least 0 and 1", c.Warmup, c.Repeats)
+	}
+	if c.Sizes == "" {
+		return nil, nil
+	}
+	sizes, err := parseSizes(c.Sizes)
+	if err != nil {
+		return nil, fmt.Errorf("--sizes: %w", err)
+	}
+	return sizes, nil
+}
+
+// job is the part of a run's configuration that opens the devices.
+func (c *CollectivesConfig) job() *Config {
+	return &Config{
+		Platform: c.Platform, Devices: c.Devices, Topology: c.Topology, AcceleratorType: c.AcceleratorType,
+		NumWorkers: c.NumWorkers, Plugin: c.Plugin, CompileCache: c.CompileCache,
+	}
+}
+
+func (c *CollectivesConfig) run(rt *engine.Runtime, sizes []int, checked func(*CollectivesReport), measured func(*collectives.Measurement)) (*CollectivesReport, error) {
+	r := &CollectivesReport{
+		Platform: rt.Platform(), DeviceKind: rt.DeviceKind(), Mesh: rt.Mesh().String(), IP: ownIP(), Bandwidth: []*collectives.Measurement{},
+	}
+	var err error
+	if c.Bandwidth { // before anything is run: every host must come to the same end
+		if sizes, r.LeftOut, err = fitting(rt, sizes); err != nil {
+			return nil, Input(err)
+		}
+	}
+	result, err := collectives.Check(rt, collectives.Draw(c.Seed))
+	if err != nil {
+		return nil, fmt.Errorf("check the devices: %w", err)
+	}
+	r.Result = *result
+	checked(r)
+	if err := r.Err(); err != nil || !c.Bandwidth {
+		return r, err
+	}
+	for _, kind := range collectives.Kinds {
+		for _, size := range sizes {
+			m, err := collectives.Measure(rt, kind, size, c.Warmup, c.Repeats)
+			if err != nil {
+				return r, err
+			}
+			r.Bandwidth = append(r.Bandwidth, m)
+			measured(m)
+		}
+	}
+	return r, nil
+}
+
+// fitting returns the sizes that the memory allows: all of those that were asked for, or an error; of the default ones
+// those that fit.
+func fitting(rt *engine.Runtime, asked []int) (sizes, leftOut []int, err error) {
+	n := rt.Mesh().NumDevices()
+	limit := 0
+	if rt.Platform() == PlatformCPU {
+		memory, err := availableMemory()
+		if err != nil {
+			return nil, nil, err
+		}
+		limit = collectives.MaxSizeOf(memory, n)
+	} else if limit, err = collectives.MaxSize(rt); err != nil {
+		return nil, nil, err
+	}
+	wanted := asked
+	if asked == nil {
+		text := defaultSizes[rt.Platform()]
+		if text == "" {
+			text = defaultSizes[PlatformCPU]
+		}
+		if wanted, err = parseSizes(text); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, s := range wanted {
+		switch {
+		case collectives.RoundSize(s, n) <= limit:
+			sizes = append(sizes, s)
+		case asked == nil:
+			leftOut = append(leftOut, s)
+		default:
+			return nil, nil, fmt.Errorf("--sizes: %s is more than the devices' memory allows, which is %s: give smaller ones", size(s), size(limit))
+		}
+	}
+	return sizes, leftOut, nil
+}
+
+// parseSizes reads 64KiB,1MiB.
+func parseSizes(text string) ([]int, error) {
+	var out []int
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		n, err := parseSize(part)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// maxSize bounds a size, so that none overflows.
+const maxSize = 1 << 42
+
+func parseSize(text string) (int, error) {
+	digits := strings.TrimRight(text, "BKMGTibkmgt")
+	factor, known := map[string]int{"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[strings.ToUpper(text[len(digits):])]
+	n, err := strconv.Atoi(digits)
+	if err != nil || !known || n < 1 || n > maxSize/factor {
+		return 0, fmt.Errorf("%q is no size: give a number of bytes or one with KiB, MiB or GiB, such as 64KiB,1MiB", text)
+	}
+	return n * factor, nil
+}
+
+// availableMemory is the memory of this host that programs can have, bytes.
+func availableMemory() (int, error) {
+	raw, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, fmt.Errorf("find out how much memory this host has: %w", err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if value, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+			n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")))
+			return n << 10, err
+		}
+	}
+	return 0, errors.New("find out how much memory this host has: /proc/meminfo has no MemAvailable")
+}
+
+// ownIP is the address of this host that others see: its entry among the slice's hosts where that is an address, else the
+// one that packets to other networks leave from. Nothing is sent.
+func ownIP() string {
+	if v, err := process.FromEnv(); err == nil && net.ParseIP(v.Host()) != nil {
+		return v.Host()
+	}
+	c, err := net.Dial("udp", "192.0.2.1:9") // an address for documentation (RFC 5737): only the route is looked up
+	if err != nil {
+		return "127.0.0.1"
+	}
+	defer c.Close()
+	host, _, err := net.SplitHostPort(c.LocalAddr().String())
+	if err != nil {
+		return "127.0.0.1"
+	}
+	return host
+}
