@@ -20,12 +20,16 @@ func lockAdvice(message string) string {
 	if path == "" {
 		return "another process on this machine uses the TPU: wait for it or end it"
 	}
-	if pid := lockHolder(path, "/proc/locks"); pid > 0 {
+	if pid := LockHolder(path); pid > 0 {
 		return fmt.Sprintf("process %d uses libtpu and holds its lock file %s: wait for that process or end it; weft leaves the file alone", pid, path)
 	}
 	return fmt.Sprintf("libtpu's lock file %s is held by another process, or belongs to another user: wait for that process or end it; "+
 		"weft leaves the file alone", path)
 }
+
+// LockHolder is the process that holds libtpu's lock file at path, by the kernel's table of locks; 0 if nobody does or that is not known.
+// A file that nobody holds is harmless.
+func LockHolder(path string) int { return lockHolder(path, "/proc/locks") }
 
 // lockHolder is the process that holds a POSIX lock on a file, according to the kernel's table of locks; 0 if that is not known.
 func lockHolder(path, table string) int {

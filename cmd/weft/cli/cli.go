@@ -40,6 +40,7 @@ type commands struct {
 	Ray        rayCmd        `cmd:"" help:"Run weft on TPU slices of a Ray cluster, and look after it there."`
 	K8s        k8sCmd        `cmd:"" name:"k8s" help:"Write the manifests that run weft on TPU slices of GKE."`
 	TPUVM      tpuvmCmd      `cmd:"" name:"tpuvm" help:"Make a slice of Cloud TPU VMs, run weft on all its hosts, and delete it: prints the gcloud lines, or runs them."`
+	Doctor     doctorCmd     `cmd:"" help:"Look whether this host is fit for a run: plugin, TPU, slice, memory, disks, storage, the other hosts."`
 	Version    versionCmd    `cmd:"" help:"Print weft's version and what it was built with."`
 }
 

@@ -40,3 +40,12 @@ func revision(info *debug.BuildInfo) string {
 	}
 	return commit + modified
 }
+
+// versionText is weft's version and commit, "unknown" for a build that does not tell.
+func versionText() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version + revision(info)
+}
