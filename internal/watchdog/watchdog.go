@@ -1,0 +1,173 @@
+// Package watchdog ends a process whose work stands still: on a slice, a host that waits in a collective for one that is
+// lost waits for ever, and holds chips that cost money.
+//
+// Work goes through phases, each with a limit. When a phase is longer than that, the watchdog writes what every goroutine
+// is doing to a file, says on the log which host stood still in which phase, and ends the process with an exit code that
+// asks for another start.
+package watchdog
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"sync"
+	"time"
+)
+
+// ExitCode is that of a process that the watchdog ended (EX_TEMPFAIL of sysexits.h): the same command continues the run.
+const ExitCode = 75
+
+// Options of New.
+type Options struct {
+	// Host is the name of this host in what is written.
+	Host string
+	// Dir is a local folder for the stacks; "" is the one for temporary files.
+	Dir string
+	Log *slog.Logger
+	// Advice ends the line on the log: what is saved, and what to do.
+	Advice func() string
+
+	// exit ends the process, clock and after are of time; tests replace them.
+	exit  func(code int)
+	now   func() time.Time
+	after func(time.Duration, func()) stopper
+}
+
+type stopper interface{ Stop() bool }
+
+// Watchdog watches one piece of work. Its methods may be called from any goroutine; a nil Watchdog watches nothing.
+type Watchdog struct {
+	o  Options
+	mu sync.Mutex
+	// stack are the phases that were entered and not left: the innermost is watched, since it explains the others.
+	stack []*phase
+	timer stopper
+	ended bool
+}
+
+type phase struct {
+	name  string
+	limit time.Duration
+	since time.Time // entered, or last seen to go on
+}
+
+// New makes a watchdog.
+func New(o Options) *Watchdog {
+	if o.exit == nil {
+		o.exit, o.now = os.Exit, time.Now
+		o.after = func(d time.Duration, f func()) stopper { return time.AfterFunc(d, f) }
+	}
+	return &Watchdog{o: o}
+}
+
+// Enter begins a phase that must end, or be seen to go on, within limit; a limit of 0 is none. The phases around it are
+// not watched until it is left.
+func (w *Watchdog) Enter(name string, limit time.Duration) (leave func()) {
+	if w == nil {
+		return func() {}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := &phase{name: name, limit: limit, since: w.o.now()}
+	w.stack = append(w.stack, p)
+	w.watch()
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for i, q := range w.stack {
+			if q == p {
+				w.stack = append(w.stack[:i], w.stack[i+1:]...)
+				break
+			}
+		}
+		if n := len(w.stack); n > 0 {
+			w.stack[n-1].since = w.o.now() // its time begins again: it could not go on
+		}
+		w.watch()
+	}
+}
+
+// GoesOn tells that the innermost phase makes progress, such as a step that has ended; name says what comes now.
+func (w *Watchdog) GoesOn(name string) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.stack); n > 0 {
+		w.stack[n-1].name, w.stack[n-1].since = name, w.o.now()
+		w.watch()
+	}
+}
+
+// Phase is the innermost phase and how long it has stood still; "" when there is none.
+func (w *Watchdog) Phase() (name string, still time.Duration) {
+	if w == nil {
+		return "", 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := len(w.stack)
+	if n == 0 {
+		return "", 0
+	}
+	return w.stack[n-1].name, w.o.now().Sub(w.stack[n-1].since)
+}
+
+// watch sets the timer for the innermost phase. The caller holds the lock.
+func (w *Watchdog) watch() {
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+	n := len(w.stack)
+	if w.ended || n == 0 || w.stack[n-1].limit <= 0 {
+		return
+	}
+	p := w.stack[n-1]
+	w.timer = w.o.after(p.limit-w.o.now().Sub(p.since), func() { w.expired(p) })
+}
+
+// expired ends the process, unless the phase has gone on since the timer was set.
+func (w *Watchdog) expired(p *phase) {
+	w.mu.Lock()
+	n := len(w.stack)
+	late := !w.ended && n > 0 && w.stack[n-1] == p && w.o.now().Sub(p.since) >= p.limit
+	name, still := p.name, w.o.now().Sub(p.since)
+	if !late {
+		w.watch()
+		w.mu.Unlock()
+		return
+	}
+	w.ended = true
+	w.mu.Unlock()
+	where := "stacks could not be written"
+	if file, err := w.dump(name, still); err == nil {
+		where = "stacks are in " + file
+	}
+	advice := "run the same command again"
+	if w.o.Advice != nil {
+		advice = w.o.Advice()
+	}
+	w.o.Log.Error(fmt.Sprintf("host %s stood still in %s for %s, longer than its limit of %s: %s; %s",
+		w.o.Host, name, still.Round(time.Second), p.limit, where, advice))
+	w.o.exit(ExitCode)
+}
+
+// dump writes the stacks of all goroutines to a file and returns its name.
+func (w *Watchdog) dump(name string, still time.Duration) (string, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "weft, process %d on host %s, stood still in %s for %s\n\n", os.Getpid(), w.o.Host, name, still.Round(time.Second))
+	if err := pprof.Lookup("goroutine").WriteTo(&b, 2); err != nil {
+		return "", err
+	}
+	dir := w.o.Dir
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	file := filepath.Join(dir, fmt.Sprintf("weft-stacks-%s-%d.txt", w.o.Host, os.Getpid()))
+	return file, os.WriteFile(file, b.Bytes(), 0o644)
+}
