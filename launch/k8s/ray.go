@@ -1,7 +1,6 @@
 package k8s
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 
@@ -86,9 +85,6 @@ func stopScript(name string) string {
 	return fmt.Sprintf(`for f in $(grep -lx %s /proc/[0-9]*/comm 2>/dev/null); do p=${f#/proc/}; kill -TERM ${p%%/comm}; done; while grep -qx %[1]s /proc/[0-9]*/comm 2>/dev/null; do sleep 1; done`, name)
 }
 
-// rayTypes are Ray's names of the chips where they are not the first of weft's.
-var rayTypes = map[string]string{"v5e": "TPU-V5LITEPOD"}
-
 // head is the Ray head: it runs the job's driver and no training, so it offers no CPU to Ray.
 func (o *Options) head() headGroup {
 	return headGroup{
@@ -117,7 +113,7 @@ const (
 func (o *Options) rayJobSpec() rayJobSpec {
 	line := []string{
 		o.BinaryPath, "ray", "drive", "--topology", shape(o.Topology),
-		"--accelerator-type", cmp.Or(rayTypes[o.Topology.Chip.Name], o.Topology.Chip.AcceleratorTypes[0]),
+		"--accelerator-type", ray.AcceleratorType(o.Topology.Chip),
 		"--max-failures", strconv.Itoa(o.MaxFailures), graceFlag, o.Grace.String(),
 	}
 	if o.Topology.Slices > 1 {
