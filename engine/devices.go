@@ -1,12 +1,17 @@
 package engine
 
 import (
+	"slices"
+
 	"weft/engine/sharding"
 	"weft/pjrt"
 )
 
 // Devices describes the device of every mesh position, those of other processes too.
 func (rt *Runtime) Devices() []*pjrt.DeviceDescription { return descriptions(rt.devices) }
+
+// Owners returns the process, as Process counts them, that each mesh position's device belongs to.
+func (rt *Runtime) Owners() []int { return slices.Clone(rt.owners) }
 
 // Wait returns once every local shard is computed, with the error of the program that makes it.
 func (a *Array) Wait() error {

@@ -66,8 +66,22 @@ func MaxSize(rt *engine.Runtime) (int, error) {
 // input of one device is on the host besides.
 func MaxSizeOf(memory, n int) int { return memory / 2 / (copiesPerDevice*n + 1) }
 
+// WrongResult says that a device got another result than it must: which rank, where, what was expected and what came.
+type WrongResult struct {
+	Rank     Rank
+	Row, Col int
+	Expected float64
+	Got      float32
+}
+
+func (e *WrongResult) Error() string {
+	return fmt.Sprintf("%s has a wrong result in row %d, column %d: expected %s, got %s: train on none of this slice before its hardware is checked",
+		e.Rank, e.Row, e.Col, FormatFloat(e.Expected, 32), FormatFloat(float64(e.Got), 32))
+}
+
 // Measure times one collective of at least size bytes (RoundSize), warmup runs before repeats that count. Every process of
-// the slice must call it. A result that is wrong is an error that names the rank, what was expected and what came.
+// the slice must call it. A result that is wrong is a WrongResult, after the other runs, so that no process leaves the
+// others waiting.
 func Measure(rt *engine.Runtime, kind string, size, warmup, repeats int) (*Measurement, error) {
 	n := rt.Mesh().NumDevices()
 	m := &Measurement{Collective: kind, Bytes: RoundSize(size, n), Repeats: repeats}
@@ -82,14 +96,14 @@ func Measure(rt *engine.Runtime, kind string, size, warmup, repeats int) (*Measu
 	defer program.Destroy()
 	m.Compiled = compiledAs(program)
 	in := low.Inputs[0]
-	ranks := Ranks(rt.Devices())
+	ranks := Ranks(rt)
 	x, err := rt.NewArray(in.DType, in.Dims, in.Spec, pattern(ranks, kind))
 	if err != nil {
 		return nil, fmt.Errorf("send the %d bytes of a %s: %w", m.Bytes, kind, err)
 	}
 	defer x.Destroy()
 	if err := m.time(program, x, ranks, warmup); err != nil {
-		return nil, fmt.Errorf("measure a %s of %d bytes: %w", kind, m.Bytes, err)
+		return m, fmt.Errorf("measure a %s of %d bytes: %w", kind, m.Bytes, err)
 	}
 	return m, nil
 }
@@ -97,6 +111,7 @@ func Measure(rt *engine.Runtime, kind string, size, warmup, repeats int) (*Measu
 // time runs the program and fills in the times; the result of the first run is compared.
 func (m *Measurement) time(program *engine.Program, x *engine.Array, ranks []Rank, warmup int) error {
 	var seconds []float64
+	var wrong error
 	for i := range warmup + m.Repeats {
 		start := time.Now()
 		out, err := program.Run(x)
@@ -107,7 +122,7 @@ func (m *Measurement) time(program *engine.Program, x *engine.Array, ranks []Ran
 		elapsed := time.Since(start)
 		if err == nil && i == 0 && m.Bytes <= maxCheckedBytes {
 			m.Checked = true
-			err = checkPattern(out[0], ranks, m.Collective)
+			wrong, err = checkPattern(out[0], ranks, m.Collective)
 		}
 		engine.DestroyAll(out)
 		if err != nil {
@@ -118,7 +133,7 @@ func (m *Measurement) time(program *engine.Program, x *engine.Array, ranks []Ran
 		}
 	}
 	m.figures(seconds, len(ranks))
-	return nil
+	return wrong
 }
 
 // figures fills in what follows from the times of the runs on n devices.
@@ -181,8 +196,8 @@ func ownVector(ranks []Rank, value func(Rank) float32) engine.Fill {
 	}
 }
 
-// checkPattern compares every local device's result with what the pattern must become.
-func checkPattern(a *engine.Array, ranks []Rank, kind string) error {
+// checkPattern compares every local device's result with what the pattern must become. wrong is the first difference.
+func checkPattern(a *engine.Array, ranks []Rank, kind string) (wrong, err error) {
 	factor := 1.0
 	if n := float64(len(ranks)); kind != hlo.AllGather {
 		factor = n * (n + 1) / 2
@@ -191,7 +206,7 @@ func checkPattern(a *engine.Array, ranks []Rank, kind string) error {
 	for _, s := range a.Shards() {
 		got := make([]byte, 4*s.Region.Elements())
 		if err := s.Read(got); err != nil {
-			return fmt.Errorf("read the result: %w", err)
+			return nil, fmt.Errorf("read the result: %w", err)
 		}
 		for row := range s.Region.Size[0] {
 			value := factor * float64(patternOf(s.Region.Start[0]+row))
@@ -202,11 +217,10 @@ func checkPattern(a *engine.Array, ranks []Rank, kind string) error {
 			}
 			for i, v := range floats(line) {
 				if !isSum(float64(v), value, len(ranks)) {
-					return fmt.Errorf("%s has a wrong result in row %d, column %d: expected %s, got %s: train on none of this slice before its hardware is checked",
-						ranks[s.Position], s.Region.Start[0]+row, i, FormatFloat(value, 32), FormatFloat(float64(v), 32))
+					return &WrongResult{Rank: ranks[s.Position], Row: s.Region.Start[0] + row, Col: i, Expected: value, Got: v}, nil
 				}
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }

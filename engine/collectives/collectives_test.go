@@ -1,6 +1,8 @@
 package collectives
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math"
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"weft/engine"
 	"weft/engine/hlo"
@@ -119,19 +122,6 @@ func TestFaultsAreFound(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the products", func(t *testing.T) {
-		b := Draw(42)
-		checker := newChecker(rt, b)
-		r := &Result{Devices: 4, Ranks: []RankResult{{Rank: Rank{Rank: 2, Local: 2, Position: 2}}}}
-		right, err := b.run(rt, Default)
-		require.NoError(t, err)
-		b.Hidden, b.Batch = b.Batch, b.Hidden // another block altogether
-		b.W1, b.W2 = b.W1[:b.Intermediate*b.Hidden], b.W2[:b.Intermediate*b.Hidden]
-		_, fault := compare(right[2], b.Reference(), b.Hidden, tolerances[Default])
-		require.Contains(t, fault, "expected ")
-		require.NoError(t, checker.feedForward(r))
-		require.Empty(t, r.Ranks[0].Faults)
-	})
 	t.Run("another process", func(t *testing.T) {
 		program, err := rt.CompileLowered(LowerAllReduce(rt.Mesh(), vectorLength))
 		require.NoError(t, err)
@@ -184,7 +174,7 @@ func TestMeasure(t *testing.T) {
 // A result that is not what it must be is found in a measurement too.
 func TestMeasureFindsFaults(t *testing.T) {
 	rt := open(t, sharding.Axis{Name: "fsdp", Size: 4})
-	ranks := Ranks(rt.Devices())
+	ranks := Ranks(rt)
 	rows := SizeUnit(4) / 4 / lanes
 	low, err := Lower(rt.Mesh(), hlo.ReduceScatter, rows)
 	require.NoError(t, err)
@@ -219,38 +209,107 @@ func TestBandwidths(t *testing.T) {
 	require.Equal(t, 1<<20, MaxSizeOf(26<<20, 4))
 }
 
-// described is a device of the test.
-type described struct {
-	id, process int
-	slice       int64
-}
+// described is a device of the test: its id and its slice.
+type described struct{ id, slice int }
 
 func (d described) ID() int                    { return d.id }
-func (d described) ProcessIndex() int          { return d.process }
-func (d described) Attributes() map[string]any { return map[string]any{"slice_index": d.slice} }
+func (d described) Attributes() map[string]any { return map[string]any{"slice_index": int64(d.slice)} }
 
 // Ranks count host by host, whatever the order of the mesh: in a slice of 4x4 chips on hosts of 2x2 a row of chips
 // belongs to two hosts.
 func TestRanks(t *testing.T) {
-	var row []described // two rows of four chips, two hosts of 2x2
-	for y := range 2 {
-		for x := range 4 {
-			row = append(row, described{id: 4*y + x, process: x / 2})
-		}
+	var chips []described // two rows of four chips, two hosts of 2x2
+	var hosts []int
+	for id := range 8 {
+		chips, hosts = append(chips, described{id: id}), append(hosts, id%4/2)
 	}
 	var got []int
-	for i, r := range ranksOf(row) {
+	for i, r := range ranksOf(chips, hosts) {
 		require.Equal(t, i, r.Position)
 		require.Equal(t, r.Rank, 4*r.Worker+r.Local)
-		require.Equal(t, row[i].process, r.Worker)
+		require.Equal(t, hosts[i], r.Worker)
 		got = append(got, r.Rank)
 	}
 	require.Equal(t, []int{0, 1, 4, 5, 2, 3, 6, 7}, got)
 
 	// Two slices of two hosts: processes are counted on, workers are not.
-	slices := []described{{0, 0, 0}, {1, 0, 0}, {2, 1, 0}, {3, 1, 0}, {4, 2, 1}, {5, 2, 1}, {6, 3, 1}, {7, 3, 1}}
-	require.Equal(t, Rank{Rank: 6, Slice: 1, Worker: 1, Local: 0, Position: 6}, ranksOf(slices)[6])
-	require.Equal(t, Rank{Rank: 4, Slice: 1, Position: 4}, ranksOf(slices)[4])
+	ranks := ranksOf([]described{{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 1}, {5, 1}, {6, 1}, {7, 1}}, []int{0, 0, 1, 1, 2, 2, 3, 3})
+	require.Equal(t, Rank{Rank: 6, Slice: 1, Worker: 1, Local: 0, Position: 6}, ranks[6])
+	require.Equal(t, Rank{Rank: 4, Slice: 1, Position: 4}, ranks[4])
+	require.Equal(t, "rank 6 (slice=1, worker_id=1, local_rank=0)", ranks[6].String())
+}
+
+// hosts opens four logical hosts of four devices.
+func hosts(t *testing.T) *engine.LogicalHosts {
+	t.Helper()
+	mesh, err := sharding.NewMesh(sharding.Axis{Name: "fsdp", Size: 16})
+	require.NoError(t, err)
+	h, err := engine.OpenLogicalHosts(engine.Options{
+		Plugin: pjrttest.Plugin(t, "cpu"), Mesh: mesh, ClientOptions: map[string]any{"cpu_device_count": int64(16)},
+	}, 4)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, h.Close()) })
+	return h
+}
+
+// each runs the check, and measurements, on every host at once.
+func each(t *testing.T, h *engine.LogicalHosts, change func(host int, c *checker)) []*Result {
+	t.Helper()
+	results := make([]*Result, 4)
+	var g errgroup.Group
+	for host := range results {
+		g.Go(func() (err error) {
+			rt := h.Runtime(host)
+			defer func() { err = errors.Join(err, rt.Close()) }()
+			c := newChecker(rt, Draw(42))
+			change(host, c)
+			if results[host], err = c.run(); err != nil {
+				return err
+			}
+			for _, kind := range Kinds {
+				m, err := Measure(rt, kind, 1, 0, 1)
+				if err != nil || !m.Checked {
+					return fmt.Errorf("%s: %v", kind, err)
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, g.Wait())
+	return results
+}
+
+// Several hosts, each of which sees only its own ranks, together come to the guide's output.
+func TestCheckOnHosts(t *testing.T) {
+	for host, r := range each(t, hosts(t), func(int, *checker) {}) {
+		require.NoError(t, r.Err())
+		require.Equal(t, 16, r.Devices)
+		require.Equal(t, 16, r.Confirmed)
+		require.Equal(t, host == 0, r.First())
+		require.Len(t, r.Ranks, 4)
+		for i, rank := range r.Ranks {
+			require.Equal(t, Rank{Rank: 4*host + i, Worker: host, Local: i, Position: 4*host + i}, rank.Rank)
+			require.Equal(t, []float32{136, 136, 136, 136}, rank.AllReduceSum)
+		}
+	}
+}
+
+// What one host finds wrong, each host learns: none says that all is well.
+func TestFaultOnOneHost(t *testing.T) {
+	results := each(t, hosts(t), func(host int, c *checker) {
+		if host == 2 {
+			c.want = func() []float64 { return make([]float64, len(c.block.X)) }
+		}
+	})
+	for host, r := range results {
+		require.Equal(t, 12, r.Confirmed)
+		if host != 2 {
+			require.ErrorContains(t, r.Err(), "12 of 16 ranks confirm a right result")
+			continue
+		}
+		require.ErrorContains(t, r.Err(), "rank 8 (worker_id=2, local_rank=0): feed-forward output at default precision, row ")
+		require.ErrorContains(t, r.Err(), "expected 0 within 0.01 + 0.001·|expected|, got ")
+	}
 }
 
 func TestFormat(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"weft/pjrt"
+	"weft/engine"
 )
 
 // Rank is the place of a device among the hosts.
@@ -37,15 +37,14 @@ func (r Rank) Place() string {
 // device is what a rank is made of; see pjrt.DeviceDescription.
 type device interface {
 	ID() int
-	ProcessIndex() int
 	Attributes() map[string]any
 }
 
-// Ranks returns the rank of every mesh position, for the devices in the order of the mesh: slice by slice, process by
-// process, by id.
-func Ranks(devices []*pjrt.DeviceDescription) []Rank { return ranksOf(devices) }
+// Ranks returns the rank of every mesh position: slice by slice, process by process, by the device's id.
+func Ranks(rt *engine.Runtime) []Rank { return ranksOf(rt.Devices(), rt.Owners()) }
 
-func ranksOf[D device](devices []D) []Rank {
+// ranksOf ranks devices in the order of the mesh, each of which belongs to a process.
+func ranksOf[D device](devices []D, processes []int) []Rank {
 	ranks := make([]Rank, len(devices))
 	order := make([]int, len(devices))
 	for i, d := range devices {
@@ -54,8 +53,7 @@ func ranksOf[D device](devices []D) []Rank {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(i, j int) int {
-		a, b := devices[i], devices[j]
-		return cmp.Or(cmp.Compare(ranks[i].Slice, ranks[j].Slice), cmp.Compare(a.ProcessIndex(), b.ProcessIndex()), cmp.Compare(a.ID(), b.ID()))
+		return cmp.Or(cmp.Compare(ranks[i].Slice, ranks[j].Slice), cmp.Compare(processes[i], processes[j]), cmp.Compare(devices[i].ID(), devices[j].ID()))
 	})
 	for n, i := range order {
 		ranks[i].Rank = n
@@ -65,7 +63,7 @@ func ranksOf[D device](devices []D) []Rank {
 		before := order[n-1]
 		switch {
 		case ranks[before].Slice != ranks[i].Slice:
-		case devices[before].ProcessIndex() != devices[i].ProcessIndex():
+		case processes[before] != processes[i]:
 			ranks[i].Worker = ranks[before].Worker + 1
 		default:
 			ranks[i].Worker, ranks[i].Local = ranks[before].Worker, ranks[before].Local+1

@@ -2,6 +2,10 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -130,6 +134,46 @@ func TestCollectivesAheadGolden(t *testing.T) {
 			golden.Equal(t, "collectives_ahead_"+strings.NewReplacer(":", "_").Replace(topology)+".json", []byte(text))
 		})
 	}
+}
+
+// brokenReduction is a weft whose all-reduce takes the maximum instead of the sum: one line of the program's source is
+// another.
+func brokenReduction(t *testing.T) string {
+	t.Helper()
+	source, err := filepath.Abs(filepath.Join("..", "..", "..", "engine", "collectives", "check.go"))
+	require.NoError(t, err)
+	text, err := os.ReadFile(source)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(text), `operation: "add"`))
+	dir := t.TempDir()
+	changed, overlay, broken := filepath.Join(dir, "check.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "weft")
+	require.NoError(t, os.WriteFile(changed, []byte(strings.Replace(string(text), `operation: "add"`, `operation: "maximum"`, 1)), 0o644))
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {source: changed}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(overlay, list, 0o644))
+	build := exec.Command("go", "build", "-trimpath", "-overlay", overlay, "-o", broken, "weft/cmd/weft")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return broken
+}
+
+// A reduction that goes wrong is exit code 1 and one line that names the ranks, what was expected and what came; nothing is
+// measured and nothing is said to be right.
+func TestCollectivesFindsBrokenReduction(t *testing.T) {
+	cmd := command(t, "collectives", "--platform", "cpu", "--devices", "4", "--compile-cache", cache)
+	cmd.Path = brokenReduction(t)
+	o := finish(t, cmd)
+	require.Equal(t, 1, o.code, o.err)
+	require.Equal(t, 1, strings.Count(o.err, "\n"), o.err)
+	require.Contains(t, o.err, "weft: the devices compute or communicate wrongly")
+	for rank := range 4 {
+		require.Contains(t, o.err, fmt.Sprintf("rank %d (worker_id=0, local_rank=%[1]d): all_reduce_sum: expected [10.0, 10.0, 10.0, 10.0], got [4.0, 4.0, 4.0, 4.0]", rank))
+		require.Contains(t, o.out, fmt.Sprintf("Rank  %d (", rank))
+	}
+	require.NotContains(t, o.out, "verified")
+	require.NotContains(t, o.out, "bandwidth")
+	require.NotContains(t, o.out, "all-gather")
 }
 
 // Wrong input is one line, before anything runs.

@@ -108,17 +108,52 @@ func (c *CollectivesConfig) run(rt *engine.Runtime, sizes []int, checked func(*C
 	if err := r.Err(); err != nil || !c.Bandwidth {
 		return r, err
 	}
+	return r, c.measure(rt, r, sizes, measured)
+}
+
+// measure measures every kind and size. A host that finds a wrong result goes on as far as the others do, and tells them.
+func (c *CollectivesConfig) measure(rt *engine.Runtime, r *CollectivesReport, sizes []int, measured func(*collectives.Measurement)) error {
+	if err := sameOnAllHosts(rt, fmt.Sprintf("--sizes %v --warmup %d --repeats %d", sizes, c.Warmup, c.Repeats)); err != nil {
+		return Input(err)
+	}
+	var wrong []error
 	for _, kind := range collectives.Kinds {
 		for _, size := range sizes {
 			m, err := collectives.Measure(rt, kind, size, c.Warmup, c.Repeats)
-			if err != nil {
-				return r, err
+			var result *collectives.WrongResult
+			if errors.As(err, &result) {
+				wrong = append(wrong, err)
+			} else if err != nil {
+				return err
 			}
 			r.Bandwidth = append(r.Bandwidth, m)
 			measured(m)
 		}
 	}
-	return r, nil
+	all, err := rt.Exchange("wrong results", fmt.Append(nil, len(wrong)))
+	if len(wrong) > 0 || err != nil {
+		return errors.Join(append(wrong, err)...)
+	}
+	for host, count := range all {
+		if string(count) != "0" {
+			return fmt.Errorf("%s has %s wrong results of its own: see its output", rt.HostName(host), count)
+		}
+	}
+	return nil
+}
+
+// sameOnAllHosts refuses to go on where hosts were given different flags: they would wait for each other.
+func sameOnAllHosts(rt *engine.Runtime, settings string) error {
+	all, err := rt.Exchange("the settings", []byte(settings))
+	if err != nil {
+		return err
+	}
+	for host, other := range all {
+		if string(other) != settings {
+			return fmt.Errorf("%s measures with %s, this host with %s: give every host the same flags", rt.HostName(host), other, settings)
+		}
+	}
+	return nil
 }
 
 // fitting returns the sizes that the memory allows: all of those that were asked for, or an error; of the default ones

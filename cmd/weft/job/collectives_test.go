@@ -2,14 +2,19 @@ package job
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"weft/engine"
 	"weft/engine/collectives"
+	"weft/engine/sharding"
 	"weft/internal/golden"
+	"weft/pjrt/pjrttest"
 )
 
 func TestParseSizes(t *testing.T) {
@@ -76,4 +81,50 @@ func TestOwnIP(t *testing.T) {
 	require.Equal(t, "10.0.0.5", ownIP())
 	t.Setenv("TPU_WORKER_HOSTNAMES", "a.svc,b.svc") // names: the address itself is printed, as the guide does
 	require.NotNil(t, net.ParseIP(ownIP()))
+}
+
+// logicalHosts opens two logical hosts of two devices.
+func logicalHosts(t *testing.T) *engine.LogicalHosts {
+	t.Helper()
+	mesh, err := sharding.NewMesh(sharding.Axis{Name: engine.FSDPAxis, Size: 4})
+	require.NoError(t, err)
+	h, err := engine.OpenLogicalHosts(engine.Options{
+		Plugin: pjrttest.Plugin(t, "cpu"), Mesh: mesh, ClientOptions: map[string]any{"cpu_device_count": int64(4)},
+	}, 2)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, h.Close()) })
+	return h
+}
+
+// Two hosts check and measure together; one that was given other flags than the other is refused by both, instead of
+// leaving it waiting.
+func TestCollectivesOnHosts(t *testing.T) {
+	h := logicalHosts(t)
+	for _, repeats := range [][2]int{{1, 1}, {1, 2}} {
+		var reports [2]*CollectivesReport
+		var failed [2]error
+		var lines [2]strings.Builder
+		var g sync.WaitGroup
+		for host := range 2 {
+			g.Go(func() {
+				c := CollectivesConfig{Seed: 42, Bandwidth: true, Repeats: repeats[host]}
+				rt := h.Runtime(host)
+				reports[host], failed[host] = c.run(rt, []int{1}, func(r *CollectivesReport) { failed[host] = WriteCollectives(&lines[host], r) }, func(*collectives.Measurement) {})
+				failed[host] = errors.Join(failed[host], rt.Close())
+			})
+		}
+		g.Wait()
+		require.Equal(t, 3, strings.Count(lines[0].String(), "\n"), "two ranks and the closing line: %s", lines[0].String())
+		require.Equal(t, 2, strings.Count(lines[1].String(), "\n"), lines[1].String())
+		require.Contains(t, lines[1].String(), "Rank  3 (worker_id=1, local_rank=1, ip=")
+		for host, r := range reports {
+			if repeats[0] == repeats[1] {
+				require.NoError(t, failed[host])
+				require.Len(t, r.Bandwidth, 3)
+				continue
+			}
+			require.ErrorContains(t, failed[host], fmt.Sprintf("host %d measures with --sizes [1] --warmup 0 --repeats %d, this host with --sizes [1] --warmup 0 --repeats %d", 1-host, repeats[1-host], repeats[host]))
+			require.Empty(t, r.Bandwidth)
+		}
+	}
 }
