@@ -17,7 +17,7 @@ type doctorCmd struct {
 	Plugin      string        `placeholder:"PATH" help:"PJRT plugin to look at instead of the installed one. Also WEFT_PJRT_PLUGIN."`
 	StoragePath string        `name:"storage-path" env:"STORAGE_PATH" placeholder:"DIR" help:"The run's storage path, a folder or gs://BUCKET/…: a file is written there, read and deleted."`
 	Hub         bool          `help:"Ask the Hugging Face hub whether it takes the token."`
-	Endpoint    string        `hidden:"" env:"HF_ENDPOINT" default:"https://huggingface.co"`
+	Endpoint    string        `env:"HF_ENDPOINT" default:"https://huggingface.co" placeholder:"URL" help:"The hub to ask."`
 	Wait        time.Duration `default:"0s" placeholder:"TIME" help:"How long to wait for the reports of the slice's other hosts, on which weft doctor runs too, with the same --storage-path."`
 	JSON        bool          `name:"json" help:"Print the report as JSON."`
 }
