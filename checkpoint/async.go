@@ -109,7 +109,7 @@ func NewAsync(m *Manager, o AsyncOptions) *Async {
 
 // Prepare takes the host memory for snapshots like s ahead of the first Save, which is shorter then. It returns at once.
 func (a *Async) Prepare(s *Snapshot) error {
-	job, err := newSaveJob(s)
+	job, err := newSaveJob(s, a.m.opts)
 	if err != nil {
 		return fmt.Errorf("preparing to save: %w", err)
 	}
@@ -162,7 +162,24 @@ func (a *Async) limit() int64 {
 // the state's Fetch read may change as soon as Save has returned; what the model folder's Fetch reads must not change
 // before Wait. Save first waits for the write before it, whose failure it returns. A cancelled context ends the wait and
 // the copy, not the write that follows it: see Wait. On an error of Save itself nothing is written.
+//
+// Where several processes save together, an error here makes the others' save fail, too.
 func (a *Async) Save(ctx context.Context, s *Snapshot) error {
+	err := a.save(ctx, s)
+	if err == nil || !a.m.opts.several() {
+		return err
+	}
+	if !a.m.opts.part() {
+		a.m.giveUp(s, err)
+		return err
+	}
+	if a.idle(ctx) == nil {
+		a.start(func(ctx context.Context) { a.m.abstain(ctx, s, err) })
+	}
+	return err
+}
+
+func (a *Async) save(ctx context.Context, s *Snapshot) error {
 	begin := time.Now()
 	if err := a.idle(ctx); err != nil {
 		return fmt.Errorf("saving step %d: waiting for the checkpoint before it: %w", s.Step, err)
@@ -170,10 +187,10 @@ func (a *Async) Save(ctx context.Context, s *Snapshot) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	if err := s.check(); err != nil {
+	if err := s.check(a.m.opts.Processes); err != nil {
 		return fmt.Errorf("saving step %d: %w", s.Step, err)
 	}
-	job, err := newSaveJob(s)
+	job, err := newSaveJob(s, a.m.opts)
 	if err != nil {
 		return fmt.Errorf("saving step %d: %w", s.Step, err)
 	}
@@ -277,15 +294,25 @@ func (a *Async) wait(ctx context.Context, tries int) error {
 
 // retry tells whether another attempt may help after the so manieth failed.
 func (a *Async) retry(err error, tries int) bool {
-	for _, final := range []error{ErrSnapshot, ErrReadOnly, ErrLocked, ErrNewerFormat, fs.ErrPermission, syscall.EROFS, context.Canceled} {
-		if errors.Is(err, final) {
-			return false
-		}
+	// A part of a save is written again when process 0 tries again.
+	if hopeless(err) || a.m.opts.part() {
+		return false
 	}
 	if errors.Is(err, ErrNoSpace) {
 		return tries <= min(1, a.o.Retries)
 	}
 	return tries <= a.o.Retries
+}
+
+// hopeless tells that an error stays, whatever is tried.
+func hopeless(err error) bool {
+	for _, final := range []error{ErrSnapshot, ErrReadOnly, ErrLocked, ErrNewerFormat, fs.ErrPermission, syscall.EROFS, context.Canceled} {
+		if errors.Is(err, final) {
+			return true
+		}
+	}
+	var other *HostError
+	return errors.As(err, &other) && other.Final
 }
 
 // tryAgain is a failed attempt during Save after which another may help.
@@ -355,12 +382,12 @@ func (w *asyncWrite) pieces(ctx context.Context) error {
 func failed(err error) bool { return err != nil && !errors.Is(err, ErrPrune) }
 
 // start runs the writer. Its context ends with abort, not with that of Save.
-func (w *asyncWrite) start(write func(context.Context)) {
+func (a *Async) start(write func(context.Context)) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	running := make(chan struct{})
-	w.mu.Lock()
-	w.running, w.cancel = running, cancel
-	w.mu.Unlock()
+	a.mu.Lock()
+	a.running, a.cancel = running, cancel
+	a.mu.Unlock()
 	go func() {
 		defer close(running)
 		defer cancel(nil)
@@ -393,6 +420,7 @@ func (w *asyncWrite) end(e Entry, err error, began time.Time) {
 	}
 	w.stats.Write, w.stats.PeakBytes = time.Since(began), w.stage.peakBytes()
 	if failed(err) {
+		w.m.giveUp(w.snapshot, err)
 		w.mu.Lock()
 		w.failure = err
 		w.mu.Unlock()

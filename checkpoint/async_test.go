@@ -90,7 +90,7 @@ func (d *device) snapshot(step int, loss float64) *Snapshot {
 
 // deviceNeeds are the bytes of the state of the device's snapshot, and the least ring for it with the model folder.
 func deviceNeeds(t require.TestingT) (whole, least int64) {
-	job, err := newSaveJob(newDevice(1).snapshot(1, 1))
+	job, err := newSaveJob(newDevice(1).snapshot(1, 1), Options{})
 	require.NoError(t, err)
 	whole, least = job.plan.needs()
 	return whole, least

@@ -2,8 +2,10 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"weft/checkpoint/internal/region"
 	"weft/checkpoint/safetensors"
@@ -188,5 +190,60 @@ func blocks(shape []int, limit int) iter.Seq2[[]int, []int] {
 				return
 			}
 		}
+	}
+}
+
+// checkFrom checks that the tensor is a region of the state.
+func (t *Tensor) checkFrom(state []Tensor, index map[string]int) error {
+	at, ok := index[t.From.Tensor]
+	if !ok {
+		return fmt.Errorf("it is a region of %q, which the state does not have", t.From.Tensor)
+	}
+	of := &state[at]
+	if len(t.Shards) > 0 {
+		return errors.New("it has both shards and a region of the state")
+	}
+	if of.DType != t.DType && !safetensors.CanConvert(t.DType, of.DType) {
+		return fmt.Errorf("%s cannot be made from the %s of %q", t.DType, of.DType, of.Name)
+	}
+	if err := region.Check(of.Shape, t.From.Start, t.From.Size); err != nil {
+		return fmt.Errorf("it is a region of %q: %w", of.Name, err)
+	}
+	ones := len(t.From.Size) - len(t.Shape)
+	if ones < 0 || !slices.Equal(t.From.Size[ones:], t.Shape) || slices.ContainsFunc(t.From.Size[:ones], func(n int) bool { return n != 1 }) {
+		return fmt.Errorf("its shape is %v, that of its region of %q is %v", t.Shape, of.Name, t.From.Size)
+	}
+	return nil
+}
+
+// fromBlock bounds, in elements, what of a tensor that is read back is in memory at once.
+const fromBlock = 16 << 20
+
+// fromSource reads the tensor's region of the state back, block by block in the order of its bytes.
+func (t *Tensor) fromSource() source {
+	return func(ctx context.Context, buf *buffers, emit func([]byte) error) error {
+		for start, size := range blocks(t.Shape, fromBlock) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			n, err := region.Bytes(size, t.DType.Size())
+			if err != nil {
+				return err
+			}
+			ones := len(t.From.Size) - len(t.Shape)
+			at, part := slices.Clone(t.From.Start), slices.Clone(t.From.Size)
+			for d := range t.Shape {
+				at[ones+d] += start[d]
+				part[ones+d] = size[d]
+			}
+			out := grow(&buf.block, n)
+			if err := buf.written.ReadRegionAs(t.From.Tensor, t.DType, at, part, out); err != nil {
+				return err
+			}
+			if err := emit(out); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }

@@ -142,7 +142,7 @@ func fillExport(ctx context.Context, fsys FS, tmp, dir string, replace bool, fil
 }
 
 func writeAll(ctx context.Context, fsys FS, tmp string, files []*planned) error {
-	if err := writeIntent(fsys, tmp, files); err != nil {
+	if err := writeIntent(fsys, tmp, files, 1); err != nil {
 		return err
 	}
 	buf := newBuffers(nil)

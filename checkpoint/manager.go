@@ -51,9 +51,20 @@ type Options struct {
 	// KeepEvery keeps for ever the checkpoint at the end of every epoch that it
 	// divides: one with a model folder. 0: no such rule.
 	KeepEvery int
+	// Process is this process's number among the Processes that write each checkpoint together, each the slices that its
+	// snapshots have; process 0 owns the storage path and must be opened first. Processes 0 and 1: this one is alone.
+	Process, Processes int
+	// Session is the same in all of these processes, and another each time that they start.
+	Session int64
+	// HostWait bounds how long a process waits for another one's part of a save; 0: DefaultHostWait.
+	HostWait time.Duration
+	// HostName names the host of a process in messages; nil: "host N".
+	HostName func(process int) string
 	// ReadOnly takes no lock, cleans nothing and refuses Save and Prune; the
 	// folder may belong to a running job.
 	ReadOnly bool
+
+	poll time.Duration // between two looks at what others wrote; 0: as fits the storage
 }
 
 // Entry is one checkpoint of a storage path.
@@ -87,6 +98,8 @@ type Manager struct {
 	mu        sync.Mutex // Save, Prune, Close
 	temps     int        // temporary names given out
 	recovered []string
+	attempts  int       // at saves together with other processes
+	told      *together // what was announced last
 }
 
 // Open takes the storage path root for this process, making it when needed,
@@ -98,7 +111,7 @@ func Open(fsys FS, root string, opts Options) (*Manager, error) {
 	}
 	m := &Manager{fs: fsys, root: root, dir: path.Join(root, Folder), opts: opts}
 	m.store, _ = fsys.(ObjectStore)
-	if opts.ReadOnly {
+	if opts.ReadOnly || opts.part() {
 		return m, nil
 	}
 	if err := m.take(); err != nil {

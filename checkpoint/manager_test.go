@@ -206,12 +206,14 @@ func TestSnapshotFaults(t *testing.T) {
 		{"config", func(s *Snapshot) { s.Config = []byte("{") }, ErrSnapshot, "config is not JSON"},
 		{"data", func(s *Snapshot) { s.Data = []byte("x") }, ErrSnapshot, "data is not JSON"},
 		{"hole", func(s *Snapshot) {
-			s.State = []Tensor{{"t", safetensors.U8, []int{5}, whole}}
+			s.State = []Tensor{{Name: "t", DType: safetensors.U8, Shape: []int{5}, Shards: whole}}
 		}, ErrSnapshot, `state tensor "t": its shards do not cover it exactly once: the slices hold 4 of 5`},
 		{"replicas", func(s *Snapshot) {
-			s.State = []Tensor{{"t", safetensors.U8, []int{4}, []Shard{whole[0], whole[0]}}}
+			s.State = []Tensor{{Name: "t", DType: safetensors.U8, Shape: []int{4}, Shards: []Shard{whole[0], whole[0]}}}
 		}, ErrSnapshot, "overlaps"},
-		{"outside", func(s *Snapshot) { s.State = []Tensor{{"t", safetensors.U8, []int{3}, whole}} }, ErrSnapshot, "outside"},
+		{"outside", func(s *Snapshot) {
+			s.State = []Tensor{{Name: "t", DType: safetensors.U8, Shape: []int{3}, Shards: whole}}
+		}, ErrSnapshot, "outside"},
 		{"twice", func(s *Snapshot) { s.State = append(s.State, s.State[0]) }, ErrSnapshot, "twice"},
 		{"dtype", func(s *Snapshot) { s.State[0].DType = "F31" }, ErrSnapshot, "F31"},
 		{"reserved name", func(s *Snapshot) { s.State[0].Name = "__metadata__" }, safetensors.ErrDuplicate, "__metadata__"},

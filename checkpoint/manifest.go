@@ -147,11 +147,11 @@ func (m *Manifest) HasModel() bool {
 
 // envelope frames the body. Its bytes are fixed by version and body, and the
 // checksum covers both, so that a changed bit anywhere in the file is found.
-func envelope(version int, body []byte) []byte {
+func envelope(format string, version int, body []byte) []byte {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%d\n", version)
 	sum.Write(body)
-	b := fmt.Appendf(nil, "{\"format\":%q,\"format_version\":%d,\"sha256\":\"%x\",\"body\":", manifestFormat, version, sum.Sum(nil))
+	b := fmt.Appendf(nil, "{\"format\":%q,\"format_version\":%d,\"sha256\":\"%x\",\"body\":", format, version, sum.Sum(nil))
 	return append(append(b, body...), "}\n"...)
 }
 
@@ -163,7 +163,7 @@ func (m *Manifest) encode() ([]byte, error) {
 	if err := enc.Encode(m); err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", ManifestFile, err)
 	}
-	return envelope(FormatVersion, bytes.TrimSuffix(body.Bytes(), []byte("\n"))), nil
+	return envelope(manifestFormat, FormatVersion, bytes.TrimSuffix(body.Bytes(), []byte("\n"))), nil
 }
 
 // decodeManifest reads and checks the manifest of the checkpoint in dir, a name
@@ -183,7 +183,7 @@ func decodeManifest(dir string, b []byte) (*Manifest, error) {
 	if env.Version > FormatVersion {
 		return nil, fmt.Errorf("%w: %s has format %d, this weft reads up to %d; use the weft that wrote it or a newer one", ErrNewerFormat, dir+"/"+ManifestFile, env.Version, FormatVersion)
 	}
-	if !bytes.Equal(b, envelope(env.Version, env.Body)) {
+	if !bytes.Equal(b, envelope(manifestFormat, env.Version, env.Body)) {
 		return nil, damaged(dir, ManifestFile, "its checksum does not match its content")
 	}
 	m := &Manifest{}

@@ -94,7 +94,10 @@ func (m *Manager) saveObjects(ctx context.Context, job *saveJob, e Entry) (Entry
 	if err := m.claim(&e, files); err != nil {
 		return Entry{}, err
 	}
-	err = job.writeFiles(ctx, m.fs, e.Dir)
+	err = m.beginTogether(job, e.Dir)
+	if err == nil {
+		err = job.writeFiles(ctx, m.fs, e.Dir)
+	}
 	if err == nil {
 		err = m.commitObjects(ctx, job, e)
 	}
@@ -115,7 +118,7 @@ func (m *Manager) saveObjects(ctx context.Context, job *saveJob, e Entry) (Entry
 // whatever the listing said.
 func (m *Manager) claim(e *Entry, files []*planned) error {
 	for {
-		err := writeIntent(m.fs, e.Dir, files)
+		err := writeIntent(m.fs, e.Dir, files, m.opts.Processes)
 		if err == nil {
 			_, err = m.fs.Open(path.Join(e.Dir, ManifestFile))
 			if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +168,9 @@ func (m *Manager) commitObjects(ctx context.Context, job *saveJob, e Entry) erro
 		return err
 	}
 	// It is committed; a list that stays goes with the next start or save.
-	_ = m.store.RemoveAll([]string{path.Join(e.Dir, intentFile)}, true)
+	if m.removeParts(e.Dir, m.opts.Processes) == nil {
+		_ = m.store.RemoveAll([]string{path.Join(e.Dir, intentFile)}, true)
+	}
 	return nil
 }
 
@@ -201,19 +206,32 @@ func (m *Manager) announce(e Entry) error {
 // checkpoint, unless it is committed after all; what it cannot remove the next
 // start will. Objects of another run that took the storage path stay.
 func (m *Manager) withdraw(dir string, files []*planned) (committed bool) {
-	paths := make([]string, len(files))
-	for i, f := range files {
-		paths[i] = f.path
+	in := intent{Processes: m.opts.Processes}
+	for _, f := range files {
+		in.Files = append(in.Files, f.path)
 	}
-	committed, _ = m.settle(dir, paths, true)
+	committed, _ = m.settle(dir, in, true)
 	return committed
+}
+
+// removeParts removes the part manifests of a committed checkpoint.
+func (m *Manager) removeParts(dir string, processes int) error {
+	if processes < 2 {
+		return nil
+	}
+	names := partNames(processes)
+	for i := range names {
+		names[i] = path.Join(dir, names[i])
+	}
+	return m.store.RemoveAll(names, false)
 }
 
 // settle ends what is half done in the folder of a checkpoint: with a manifest it
 // is committed and only the list of intent goes, without one the files go and the
-// list last. With own, only objects of this process go. It can be cut at any
+// list last. With own, only objects of this process go, and none where other
+// processes write too: then they go together, by the list. It can be cut at any
 // point and called again.
-func (m *Manager) settle(dir string, files []string, own bool) (committed bool, err error) {
+func (m *Manager) settle(dir string, in intent, own bool) (committed bool, err error) {
 	at := func(names ...string) []string {
 		for i, n := range names {
 			names[i] = path.Join(dir, n)
@@ -226,10 +244,21 @@ func (m *Manager) settle(dir string, files []string, own bool) (committed bool, 
 	}
 	switch _, err := readManifest(m.fs, dir); {
 	case err == nil:
+		if err := m.removeParts(dir, in.Processes); err != nil {
+			return true, err
+		}
 		return true, m.store.RemoveAll(at(intentFile), own)
 	case !errors.Is(err, fs.ErrNotExist):
 		return false, err // whether it is committed is not known
 	}
+	if own && in.Processes > 1 {
+		return false, nil
+	}
+	others, err := in.others(m.fs, dir)
+	if err != nil {
+		return false, err
+	}
+	files := append(others, in.Files...)
 	parts, err := m.parts(dir, files)
 	if err != nil {
 		return false, err
@@ -265,26 +294,25 @@ func (m *Manager) parts(dir string, files []string) (parts []string, err error) 
 	return parts, nil
 }
 
-// readIntent returns the files of the list of intent in dir; ok is false without
-// one, or with one that weft did not write.
-func readIntent(fsys FS, dir string) (files []string, ok bool, err error) {
+// readIntent returns the list of intent in dir; ok is false without one, or with
+// one that weft did not write.
+func readIntent(fsys FS, dir string) (in intent, ok bool, err error) {
 	b, err := readSmall(fsys, path.Join(dir, intentFile), maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+		return in, false, nil
 	}
 	if err != nil {
-		return nil, false, err
+		return in, false, err
 	}
-	var in intent
 	if json.Unmarshal(b, &in) != nil || in.Format != intentFormat {
-		return nil, false, nil
+		return in, false, nil
 	}
 	for _, f := range in.Files {
 		if !fs.ValidPath(f) || strings.Count(f, "/") > 1 {
-			return nil, false, nil
+			return in, false, nil
 		}
 	}
-	return in.Files, true, nil
+	return in, true, nil
 }
 
 // cleanObjects ends what dead runs, or failures of this one, have left half
@@ -302,14 +330,14 @@ func (m *Manager) cleanObjects() (removed []string, err error) {
 			continue
 		}
 		dir := path.Join(m.dir, d.Name)
-		files, ok, err := readIntent(m.fs, dir)
+		in, ok, err := readIntent(m.fs, dir)
 		if err != nil {
 			return removed, fmt.Errorf("looking for an unfinished checkpoint in %s: %w", where(m.fs, dir), err)
 		}
 		if !ok {
 			continue
 		}
-		committed, err := m.settle(dir, files, false)
+		committed, err := m.settle(dir, in, false)
 		if errors.Is(err, ErrDamaged) || errors.Is(err, ErrNewerFormat) {
 			continue // List tells of it
 		}
@@ -351,7 +379,7 @@ func (m *Manager) deleteObjects(e Entry) error {
 	if err := m.fs.Remove(path.Join(e.Dir, ManifestFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_, err = m.settle(e.Dir, in.Files, false)
+	_, err = m.settle(e.Dir, in, false)
 	return err
 }
 
@@ -376,10 +404,10 @@ func exportObjects(ctx context.Context, store ObjectStore, dir string, plan []pl
 		}
 	}()
 	m := &Manager{fs: store, store: store}
-	if files, ok, err := readIntent(store, dir); err != nil {
+	if in, ok, err := readIntent(store, dir); err != nil {
 		return err
 	} else if ok { // of an export that died
-		if _, err := m.settle(dir, files, false); err != nil {
+		if _, err := m.settle(dir, in, false); err != nil {
 			return err
 		}
 	}
@@ -418,13 +446,13 @@ func emptyButForExport(store ObjectStore, dir string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	files, ok, err := readIntent(store, dir)
+	in, ok, err := readIntent(store, dir)
 	if err != nil {
 		return err
 	}
 	for _, d := range list {
 		name, _, _ := strings.Cut(d.Name, PartSuffix)
-		if d.Name == LockFile || ok && (d.Name == intentFile || slices.Contains(files, name)) {
+		if d.Name == LockFile || ok && (d.Name == intentFile || slices.Contains(in.Files, name)) {
 			continue
 		}
 		return fmt.Errorf("%w: it holds %s; give a new folder or empty it", ErrNotEmpty, d.Name)

@@ -94,7 +94,7 @@ func checkNoRubbish(t *testing.T, o *objects, list []Entry, foreign map[string]s
 		require.NotContains(t, name, ".weft-manifest", label)
 		require.NotContains(t, name, PartSuffix, label)
 		inEntry := slices.ContainsFunc(list, func(e Entry) bool { return strings.HasPrefix(name, e.Dir+"/") })
-		require.True(t, inEntry || name == "b/run/"+LockFile || name == "b/run/checkpoints/"+newestFile, "%s: rubbish left: %s", label, name)
+		require.True(t, inEntry || name == "b/run/"+LockFile || name == "b/run/checkpoints/"+newestFile || name == "b/run/checkpoints/"+togetherFile, "%s: rubbish left: %s", label, name)
 	}
 }
 

@@ -39,6 +39,7 @@ type buffers struct {
 	slice        *[]byte
 	whole, block []byte
 	state        stateBytes
+	written      *StateReader // of what all processes have written, for a model folder made of that
 }
 
 // newBuffers are those for files made of these bytes of the state; a save that fetches by itself lends its own buffer.
@@ -64,17 +65,14 @@ type statePart struct {
 	shards  []int // and in that tensor's Shards
 }
 
-// processIndex is this process's number in the names of state files; several
-// processes write into one checkpoint without meeting.
-const processIndex = 0
-
-func stateFileName(shard int) string {
-	return path.Join(StateDir, fmt.Sprintf("process-%04d-shard-%05d.safetensors", processIndex, shard))
+// stateFileName has the process in it: several write into one checkpoint without meeting.
+func stateFileName(process, shard int) string {
+	return path.Join(StateDir, fmt.Sprintf("process-%04d-shard-%05d.safetensors", process, shard))
 }
 
 // planState puts the i-th shard of every tensor into the i-th file: with one
 // shard a device, one file a device.
-func planState(state []Tensor) ([]statePart, error) {
+func planState(state []Tensor, process int) ([]statePart, error) {
 	var parts []statePart
 	for ti := range state {
 		n := 0
@@ -91,7 +89,7 @@ func planState(state []Tensor) ([]statePart, error) {
 		}
 	}
 	for i := range parts {
-		if err := parts[i].layout(stateFileName(i), state); err != nil {
+		if err := parts[i].layout(stateFileName(process, i), state); err != nil {
 			return nil, err
 		}
 	}
@@ -160,6 +158,9 @@ func (t *Tensor) fetch(ctx context.Context, s Shard, buf *[]byte) ([]byte, error
 func (t *Tensor) source(state []Tensor, index map[string]int) source {
 	if t.derived() {
 		return t.derivedSource(state, index)
+	}
+	if t.From != nil {
+		return t.fromSource()
 	}
 	shards := slices.DeleteFunc(slices.Clone(t.Shards), func(s Shard) bool { v, _ := region.Volume(s.Size); return v == 0 })
 	slices.SortFunc(shards, func(a, b Shard) int { return slices.Compare(a.Start, b.Start) })

@@ -39,6 +39,9 @@ func (o Options) check() error {
 			return fmt.Errorf("%s %d is negative; 0 is no such rule", n.name, n.value)
 		}
 	}
+	if o.several() && (o.Process < 0 || o.Process >= o.Processes) {
+		return fmt.Errorf("process %d is none of %d", o.Process, o.Processes)
+	}
 	if o.Keep > 0 && o.KeepBy == "" {
 		return errors.New("keeping the best needs the name of a metric or \"step\"")
 	}
@@ -153,7 +156,7 @@ func (m *Manager) Prune() ([]Entry, error) {
 func (m *Manager) PruneAs(tell func([]Decision) error) ([]Entry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.opts.ReadOnly {
+	if m.opts.ReadOnly || m.opts.part() {
 		return nil, fmt.Errorf("pruning checkpoints: %w", ErrReadOnly)
 	}
 	plan, err := m.PlanPrune()

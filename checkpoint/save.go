@@ -27,7 +27,11 @@ const spaceMargin = 4 << 20
 // of one state tensor, for a fetched one that is split along an inner dimension
 // the whole tensor beside it.
 func (m *Manager) Save(ctx context.Context, s *Snapshot) (Entry, error) {
-	return m.saveFrom(ctx, s, nil, 1)
+	e, err := m.saveFrom(ctx, s, nil, 1)
+	if failed(err) {
+		m.giveUp(s, err)
+	}
+	return e, err
 }
 
 // saveFrom is Save with the bytes of the state from elsewhere than Fetch (nil: from it), parallel files at a time.
@@ -39,7 +43,13 @@ func (m *Manager) saveFrom(ctx context.Context, s *Snapshot, from stateBytes, pa
 	}
 	e, err := m.save(ctx, s, from, parallel)
 	if err != nil {
+		if m.opts.several() && !m.opts.part() {
+			_ = m.tell(announced{Step: s.Step, Epoch: s.Epoch, Attempt: m.attempts, State: saveFailed, Error: err.Error()})
+		}
 		return Entry{}, fmt.Errorf("saving step %d: %w", s.Step, explain(m.root, err))
+	}
+	if m.opts.part() {
+		return e, nil
 	}
 	if _, err := m.pruneAfterSave(); err != nil {
 		return e, fmt.Errorf("%w after step %d was saved: %w", ErrPrune, s.Step, explain(m.root, err))
@@ -50,7 +60,7 @@ func (m *Manager) saveFrom(ctx context.Context, s *Snapshot, from stateBytes, pa
 // CheckSpace reports, before anything of it is fetched, that a snapshot would not fit on the disk as it is now: the
 // error is ErrNoSpace. A file system that cannot say is taken to have room.
 func (m *Manager) CheckSpace(s *Snapshot) error {
-	job, err := newSaveJob(s)
+	job, err := newSaveJob(s, m.opts)
 	if err == nil {
 		err = checkSpace(m.fs, m.dir, job.bytes())
 	}
@@ -61,14 +71,18 @@ func (m *Manager) CheckSpace(s *Snapshot) error {
 }
 
 func (m *Manager) save(ctx context.Context, s *Snapshot, from stateBytes, parallel int) (Entry, error) {
-	if err := s.check(); err != nil {
+	if err := s.check(m.opts.Processes); err != nil {
 		return Entry{}, err
 	}
-	job, err := newSaveJob(s)
+	job, err := newSaveJob(s, m.opts)
 	if err != nil {
 		return Entry{}, err
 	}
 	job.from, job.parallel = from, parallel
+	if m.opts.part() {
+		return m.savePart(ctx, job)
+	}
+	m.attempts++
 	if err := m.holds(); err != nil {
 		return Entry{}, err
 	}
@@ -94,6 +108,9 @@ func (m *Manager) save(ctx context.Context, s *Snapshot, from stateBytes, parall
 	if err != nil {
 		return Entry{}, err
 	}
+	if m.opts.several() {
+		m.tellCommitted(announced{Step: s.Step, Epoch: s.Epoch, Attempt: m.attempts, State: saveCommitted, Dir: e.Name, Sequence: e.Sequence})
+	}
 	e.Metrics, e.Bytes, e.Model = s.Metrics, job.manifest.Bytes(), job.manifest.HasModel()
 	return e, nil
 }
@@ -105,7 +122,7 @@ func (m *Manager) saveFolder(ctx context.Context, job *saveJob, e Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := job.write(ctx, m.fs, tmp); err != nil {
+	if err := job.write(ctx, m, tmp); err != nil {
 		m.discard(tmp)
 		return err
 	}
@@ -179,15 +196,18 @@ type saveJob struct {
 	from stateBytes
 	// parallel is the number of files written at a time, 1 at least.
 	parallel int
+	// others, if any, gives the other processes' parts, when they are all written into a folder.
+	others func(ctx context.Context, dir string) error
 }
 
-func newSaveJob(s *Snapshot) (*saveJob, error) {
-	state, err := planState(s.State)
+// newSaveJob lays out what this process writes of a snapshot.
+func newSaveJob(s *Snapshot, o Options) (*saveJob, error) {
+	state, err := planState(s.State, o.Process)
 	if err != nil {
 		return nil, err
 	}
 	job := &saveJob{snapshot: s, state: state}
-	if s.Model != nil {
+	if s.Model != nil && !o.part() {
 		if job.model, err = planModel(s.Model, ModelDir, s.State); err != nil {
 			return nil, err
 		}
@@ -202,6 +222,12 @@ func newSaveJob(s *Snapshot) (*saveJob, error) {
 
 // orEmpty makes nil dimensions [] in JSON.
 func orEmpty(dims []int) []int { return append([]int{}, dims...) }
+
+// again tells that the state's bytes can be had once more.
+func (j *saveJob) again() bool {
+	s, staged := j.from.(*stage)
+	return !staged || s.holds
+}
 
 // files lists all files in the order of writing.
 func (j *saveJob) files() []*planned {
@@ -225,17 +251,25 @@ func (j *saveJob) bytes() int64 {
 
 // write fills the temporary folder: the list of what will be in it, the files,
 // the manifest; everything is durable when it returns.
-func (j *saveJob) write(ctx context.Context, fsys FS, tmp string) error {
-	files := j.files()
-	if err := writeIntent(fsys, tmp, files); err != nil {
+func (j *saveJob) write(ctx context.Context, m *Manager, tmp string) error {
+	fsys, files := m.fs, j.files()
+	if err := writeIntent(fsys, tmp, files, m.opts.Processes); err != nil {
 		return err
 	}
-	dirs, err := makeDirs(fsys, tmp, files)
+	dirs, err := makeDirs(fsys, tmp, files, m.opts.several())
 	if err != nil {
+		return err
+	}
+	if err := m.beginTogether(j, tmp); err != nil {
 		return err
 	}
 	if err := j.writeFiles(ctx, fsys, tmp); err != nil {
 		return err
+	}
+	for _, name := range partNames(m.opts.Processes) {
+		if err := fsys.Remove(path.Join(tmp, name)); err != nil {
+			return err
+		}
 	}
 	for _, d := range append(dirs, tmp) {
 		if err := fsys.SyncDir(d); err != nil {
@@ -245,49 +279,93 @@ func (j *saveJob) write(ctx context.Context, fsys FS, tmp string) error {
 	return j.seal(ctx, fsys, tmp)
 }
 
+// written is a file that is whole.
+type written struct {
+	entry  FileEntry
+	writer *safetensors.Writer
+}
+
 // writeFiles writes the state first, then the model's folder, up to parallel files at a time, and enters them into the
-// manifest: the folder first.
-func (j *saveJob) writeFiles(ctx context.Context, fsys FS, tmp string) error {
+// manifest: the folder first. The folder waits for the state of other processes, where there are any.
+func (j *saveJob) writeFiles(ctx context.Context, fsys FS, dir string) (err error) {
 	from := j.from
 	if from == nil {
 		from = newFetched(j.snapshot.State, j.plan.loads)
 	}
-	type written struct {
-		entry  FileEntry
-		writer *safetensors.Writer
-	}
-	model, state := make([]written, len(j.model)), make([]written, len(j.state))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(1, j.parallel))
-	spare := sync.Pool{New: func() any { return newBuffers(from) }}
-	write := func(p *planned, out *written) {
-		group.Go(func() (err error) {
-			buf := spare.Get().(*buffers)
-			defer spare.Put(buf)
-			out.entry, out.writer, err = p.write(ctx, fsys, tmp, buf)
-			return err
-		})
-	}
+	var model, state []planned
 	for i := range j.state {
-		write(&j.state[i].planned, &state[i])
+		state = append(state, j.state[i].planned)
 	}
-	for i := range j.model {
-		write(&j.model[i], &model[i])
+	model = append(model, j.model...)
+	spare := sync.Pool{New: func() any { return newBuffers(from) }}
+	var folder, own []written
+	if j.others == nil {
+		all, err := j.writeEach(ctx, fsys, dir, append(state, model...), &spare)
+		if err != nil {
+			return err
+		}
+		own, folder = all[:len(state)], all[len(state):]
+		j.enter(own)
+	} else {
+		if own, err = j.writeEach(ctx, fsys, dir, state, &spare); err != nil {
+			return err
+		}
+		j.enter(own)
+		if folder, err = j.writeFolder(ctx, fsys, dir, model, from); err != nil {
+			return err
+		}
 	}
-	if err := group.Wait(); err != nil {
-		return err
+	var files []FileEntry
+	for _, w := range folder {
+		files = append(files, w.entry)
 	}
+	j.manifest.Files = append(files, j.manifest.Files...)
+	return nil
+}
+
+// enter begins the manifest with the state files of this process.
+func (j *saveJob) enter(own []written) {
 	j.manifest.Files = []FileEntry{}
 	for i := range j.manifest.State {
 		j.manifest.State[i].Slices = []Slice{}
 	}
-	for _, w := range model {
-		j.manifest.Files = append(j.manifest.Files, w.entry)
-	}
-	for i, w := range state {
+	for i, w := range own {
 		j.record(&j.state[i], w.entry, w.writer)
 	}
-	return nil
+}
+
+// writeFolder waits for the other processes and makes the model's folder of what all have written.
+func (j *saveJob) writeFolder(ctx context.Context, fsys FS, dir string, model []planned, from stateBytes) (_ []written, err error) {
+	if err := j.others(ctx, dir); err != nil {
+		return nil, err
+	}
+	reader, err := openState(fsys, dir, j.manifest)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	spare := sync.Pool{New: func() any {
+		b := newBuffers(from)
+		b.written = reader
+		return b
+	}}
+	return j.writeEach(ctx, fsys, dir, model, &spare)
+}
+
+// writeEach writes files with buffers from a pool.
+func (j *saveJob) writeEach(ctx context.Context, fsys FS, dir string, files []planned, spare *sync.Pool) ([]written, error) {
+	out := make([]written, len(files))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, j.parallel))
+	for i := range files {
+		group.Go(func() (err error) {
+			buf := spare.Get().(*buffers)
+			defer spare.Put(buf)
+			out[i].entry, out[i].writer, err = files[i].write(ctx, fsys, dir, buf)
+			return err
+		})
+	}
+	return out, group.Wait()
 }
 
 // record enters a finished state file into the manifest.
@@ -332,8 +410,14 @@ func writeSynced(ctx context.Context, fsys FS, dir, name string, content []byte)
 }
 
 // makeDirs makes the folders below dir that files need.
-func makeDirs(fsys FS, dir string, files []*planned) ([]string, error) {
+func makeDirs(fsys FS, dir string, files []*planned, state bool) ([]string, error) {
 	var dirs []string
+	if state {
+		dirs = append(dirs, path.Join(dir, StateDir))
+		if err := fsys.MkdirAll(dirs[0]); err != nil {
+			return nil, err
+		}
+	}
 	for _, f := range files {
 		sub := path.Join(dir, path.Dir(f.path))
 		if sub == path.Clean(dir) || slices.Contains(dirs, sub) {

@@ -12,12 +12,23 @@ import (
 // DType is an element type, spelled as in safetensors ("F32", "BF16"…).
 type DType = safetensors.DType
 
-// Tensor is a global tensor as this process sees it.
+// Tensor is a global tensor as this process sees it. The state's tensors are, name for name, the same in all processes that
+// save together.
 type Tensor struct {
 	Name   string
 	DType  DType
 	Shape  []int // global shape, empty for a scalar
 	Shards []Shard
+	// From, in a tensor of a ModelFolder and instead of Shards, says that it is a region of a tensor of the state, to be
+	// converted to this tensor's dtype. It is read back from what was written, so that any process's slices may hold it.
+	From *Region
+}
+
+// Region is a hyper-rectangle of a tensor of the state. As a model's tensor it has the shape Size, or that without leading
+// dimensions of 1.
+type Region struct {
+	Tensor      string // name in Snapshot.State
+	Start, Size []int  // in elements
 }
 
 // Shard is one slice of a tensor that this process must write. The caller
@@ -88,8 +99,9 @@ func byName(tensors []Tensor) map[string]int {
 	return index
 }
 
-// checkTensors validates dtypes, shapes, that shards tile each tensor, and that Parts lie in the state.
-func checkTensors(what string, tensors, state []Tensor) error {
+// checkTensors validates dtypes, shapes, that shards tile each tensor (unless they are only those of one process), and that
+// Parts and regions lie in the state.
+func checkTensors(what string, tensors, state []Tensor, some bool) error {
 	index := byName(state)
 	seen := make(map[string]bool, len(tensors))
 	for i := range tensors {
@@ -107,9 +119,14 @@ func checkTensors(what string, tensors, state []Tensor) error {
 		if _, err := region.Bytes(t.Shape, t.DType.Size()); err != nil {
 			return fail("%v", err)
 		}
-		err := region.Tiles(t.Shape, len(t.Shards), func(i int) ([]int, []int) { return t.Shards[i].Start, t.Shards[i].Size })
-		if err != nil {
-			return fail("its shards do not cover it exactly once: %v", err)
+		if t.From != nil {
+			if err := t.checkFrom(state, index); err != nil {
+				return fail("%v", err)
+			}
+			continue
+		}
+		if err := t.checkShards(some); err != nil {
+			return fail("%v", err)
 		}
 		if err := t.checkBytes(state, index); err != nil {
 			return fail("%v", err)
@@ -118,7 +135,25 @@ func checkTensors(what string, tensors, state []Tensor) error {
 	return nil
 }
 
-func (s *Snapshot) check() error {
+// checkShards checks that the shards cover the tensor exactly once, or, of some of them, that they lie in it.
+func (t *Tensor) checkShards(some bool) error {
+	if some {
+		for _, s := range t.Shards {
+			if err := region.Check(t.Shape, s.Start, s.Size); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err := region.Tiles(t.Shape, len(t.Shards), func(i int) ([]int, []int) { return t.Shards[i].Start, t.Shards[i].Size })
+	if err != nil {
+		return fmt.Errorf("its shards do not cover it exactly once: %w", err)
+	}
+	return nil
+}
+
+// check validates the snapshot of one of so many processes.
+func (s *Snapshot) check(processes int) error {
 	if s.Step < 0 || s.Epoch < 0 {
 		return fmt.Errorf("%w: step %d, epoch %d", ErrSnapshot, s.Step, s.Epoch)
 	}
@@ -127,7 +162,7 @@ func (s *Snapshot) check() error {
 			return fmt.Errorf("%w: its %s is not JSON", ErrSnapshot, name)
 		}
 	}
-	if err := checkTensors("state", s.State, nil); err != nil {
+	if err := checkTensors("state", s.State, nil, processes > 1); err != nil {
 		return err
 	}
 	if s.Model == nil {
@@ -142,5 +177,5 @@ func (m *ModelFolder) check(state []Tensor) error {
 			return fmt.Errorf("%w: model file name %q is not a plain name or belongs to the weights", ErrSnapshot, name)
 		}
 	}
-	return checkTensors("model", m.Tensors, state)
+	return checkTensors("model", m.Tensors, state, false)
 }

@@ -51,7 +51,12 @@ func (m *Manager) OpenState(e Entry) (*StateReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &StateReader{fs: m.fs, dir: e.Dir, shown: where(m.fs, e.Dir), manifest: man, tensors: map[string]*StateTensor{}, slices: map[*Slice]*sliceState{}, files: map[string]*stateFile{}}
+	return openState(m.fs, e.Dir, man)
+}
+
+// openState is OpenState of a checkpoint in dir that has, or will have, this manifest.
+func openState(fsys FS, dir string, man *Manifest) (*StateReader, error) {
+	r := &StateReader{fs: fsys, dir: dir, shown: where(fsys, dir), manifest: man, tensors: map[string]*StateTensor{}, slices: map[*Slice]*sliceState{}, files: map[string]*stateFile{}}
 	var state []FileEntry
 	for _, f := range man.Files {
 		if f.HeaderSize > 0 {
@@ -59,7 +64,7 @@ func (m *Manager) OpenState(e Entry) (*StateReader, error) {
 			r.files[f.Path] = &stateFile{entry: f}
 		}
 	}
-	if err := checkSizes(m.fs, e.Dir, state); err != nil {
+	if err := checkSizes(fsys, dir, state); err != nil {
 		return nil, err
 	}
 	for i := range man.State {

@@ -32,6 +32,31 @@ const intentFormat = "weft-intent"
 type intent struct {
 	Format string   `json:"format"`
 	Files  []string `json:"files"`
+	// Processes is how many write there: the state files and part manifests of those but the first are weft's, too.
+	Processes int `json:"processes,omitempty"`
+}
+
+// others lists the files in dir that are those of other processes than the first.
+func (in intent) others(fsys FS, dir string) ([]string, error) {
+	if in.Processes < 2 {
+		return nil, nil
+	}
+	files := partNames(in.Processes)
+	list, err := fsys.List(path.Join(dir, StateDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, d := range list {
+		name, _, _ := strings.Cut(d.Name, PartSuffix)
+		var process, shard int
+		if n, err := fmt.Sscanf(name, "process-%d-shard-%d.safetensors", &process, &shard); d.Dir || n != 2 || err != nil || process < 1 || process >= in.Processes {
+			continue
+		}
+		if file := stateFileName(process, shard); path.Base(file) == name && !slices.Contains(files, file) {
+			files = append(files, file)
+		}
+	}
+	return files, nil
 }
 
 var tempName = regexp.MustCompile(`^\.weft-tmp-(save|delete|export)-(.+)-(\d+)-(\d+)$`)
@@ -67,8 +92,11 @@ func makeTemp(fsys FS, dir, kind, target string, counter *int) (string, error) {
 	return tmp, fsys.MkdirAll(tmp)
 }
 
-func writeIntent(fsys FS, tmp string, files []*planned) error {
+func writeIntent(fsys FS, tmp string, files []*planned, processes int) error {
 	in := intent{Format: intentFormat, Files: []string{}}
+	if processes > 1 {
+		in.Processes = processes
+	}
 	for _, f := range files {
 		in.Files = append(in.Files, f.path)
 	}
@@ -112,6 +140,13 @@ func ownedFiles(fsys FS, dir string) (files map[string]bool, known bool, err err
 			if fs.ValidPath(f) && strings.Count(f, "/") <= 1 {
 				files[f] = true
 			}
+		}
+		others, err := in.others(fsys, dir)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, f := range others {
+			files[f] = true
 		}
 	}
 	return files, known, nil

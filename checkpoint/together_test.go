@@ -1,0 +1,448 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"weft/checkpoint/internal/region"
+	"weft/checkpoint/safetensors"
+)
+
+// storageOfHosts is a storage that several processes use.
+type storageOfHosts struct {
+	root   string
+	client func() FS
+	check  func(t *testing.T, saved error, label string)
+	crash  func()
+	reboot func(seed int64)
+}
+
+func diskOfHosts(t *testing.T) *storageOfHosts {
+	m, foreign := crashBase(t)
+	m = m.clone()
+	s := &storageOfHosts{root: "/run", client: func() FS { return m }}
+	s.check = func(t *testing.T, saved error, label string) { checkAfter(t, m.clone(), foreign, saved, label) }
+	s.crash = func() { m.mu.Lock(); m.dead = true; m.mu.Unlock() }
+	s.reboot = func(seed int64) { m = m.reboot(seed) }
+	return s
+}
+
+func bucketOfHosts(t *testing.T) *storageOfHosts {
+	o, foreign := objBase(t)
+	s := &storageOfHosts{root: "b/run", client: func() FS { return o.client() }}
+	s.check = func(t *testing.T, saved error, label string) { checkObjects(t, o.clone(), foreign, saved, label) }
+	return s
+}
+
+// partOf are the slices of snapshotOf's state that one of two processes has; process 0 makes the model folder of all.
+func partOf(process, step int, loss float64) *Snapshot {
+	s := snapshotOf(step, loss)
+	cells := func(all ...[][2][]int) [][2][]int { return all[process] }
+	s.State = []Tensor{
+		gridTensor("w", step, safetensors.F32, []int{4, 6}, cells([][2][]int{{{0, 0}, {4, 2}}}, [][2][]int{{{0, 2}, {4, 2}}, {{0, 4}, {4, 2}}})...),
+		gridTensor("m", step, safetensors.BF16, []int{5}, cells([][2][]int{{{0}, {3}}}, [][2][]int{{{3}, {2}}})...),
+		gridTensor("step", step, safetensors.I64, nil, cells([][2][]int{{{}, {}}}, nil)...),
+	}
+	s.Model.Tensors = []Tensor{
+		{Name: "model.a", DType: safetensors.BF16, Shape: []int{4, 6}, From: &Region{"w", []int{0, 0}, []int{4, 6}}},
+		{Name: "model.b", DType: safetensors.BF16, Shape: []int{6}, From: &Region{"w", []int{2, 0}, []int{1, 6}}},
+		{Name: "model.c", DType: safetensors.BF16, Shape: []int{3}, From: &Region{"m", []int{1}, []int{3}}},
+	}
+	return s
+}
+
+// optionsOf are those of one of two processes.
+func optionsOf(process int, wait time.Duration) Options {
+	o := Options{Process: process, Processes: 2, Session: 4711, HostWait: wait, poll: time.Millisecond}
+	if process == 0 {
+		o.Keep, o.KeepBy = 1, "loss"
+	}
+	return o
+}
+
+var errNotOpened = errors.New("host 0: it did not open the storage, so this one did not try")
+
+// saveOnBoth opens the storage for both processes and saves newStep.
+func saveOnBoth(s *storageOfHosts, wait time.Duration, view func(process int, f FS) FS) [2]error {
+	var errs [2]error
+	var managers [2]*Manager
+	for process := range managers {
+		if managers[process], errs[process] = Open(view(process, s.client()), s.root, optionsOf(process, wait)); errs[process] != nil {
+			errs[1-process] = errors.Join(errs[1-process], errNotOpened)
+			return errs
+		}
+	}
+	var both sync.WaitGroup
+	for process, m := range managers {
+		both.Go(func() {
+			_, err := m.Save(context.Background(), partOf(process, newStep, 1))
+			errs[process] = err
+		})
+	}
+	both.Wait()
+	for process, m := range managers {
+		if err := m.Close(); errs[process] == nil {
+			errs[process] = err
+		}
+	}
+	return errs
+}
+
+// armed is the storage as a process has it that meets a fault.
+func armed(f FS, h *hostFS) FS {
+	h.FS = f
+	if store, ok := f.(ObjectStore); ok {
+		return hostStore{h, store}
+	}
+	return h
+}
+
+func eachStorage(t *testing.T, test func(t *testing.T, make func(t *testing.T) *storageOfHosts)) {
+	for name, make := range map[string]func(*testing.T) *storageOfHosts{"disk": diskOfHosts, "bucket": bucketOfHosts} {
+		t.Run(name, func(t *testing.T) { test(t, make) })
+	}
+}
+
+// What two processes save is one checkpoint, read back whole by any number; its model folder is that of all slices.
+func TestSaveTogether(t *testing.T) {
+	eachStorage(t, func(t *testing.T, make func(t *testing.T) *storageOfHosts) {
+		s := make(t)
+		for _, err := range saveOnBoth(s, time.Minute, func(_ int, f FS) FS { return f }) {
+			require.NoError(t, err)
+		}
+		m, err := Open(s.client(), s.root, Options{ReadOnly: true})
+		require.NoError(t, err)
+		e, ok, err := m.Latest()
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, newStep, e.Step)
+		require.NoError(t, m.Verify(e))
+		checkState(t, m, e)
+		man, err := m.Manifest(e)
+		require.NoError(t, err)
+		var files []string
+		for _, f := range man.Files {
+			files = append(files, f.Path)
+		}
+		require.ElementsMatch(t, []string{
+			"model/config.json", "model/model-00001-of-00002.safetensors", "model/model-00002-of-00002.safetensors", "model/" + safetensors.IndexFile,
+			"state/process-0000-shard-00000.safetensors", "state/process-0001-shard-00000.safetensors", "state/process-0001-shard-00001.safetensors",
+		}, files)
+		for _, of := range partOf(0, newStep, 1).Model.Tensors {
+			source := Tensor{}
+			for _, st := range partOf(0, newStep, 1).State {
+				if st.Name == of.From.Tensor {
+					source = st
+				}
+			}
+			whole, err := region.Bytes(source.Shape, source.DType.Size())
+			require.NoError(t, err)
+			n, err := region.Bytes(of.From.Size, source.DType.Size())
+			require.NoError(t, err)
+			part := bytesOf(n)
+			region.Copy(part, payload(source.Name, newStep, whole), bytesZero(source.Shape), source.Shape, of.From.Start, of.From.Size, of.From.Start, of.From.Size, source.DType.Size())
+			want := part
+			if of.DType != source.DType {
+				want = bytesOf(n / int64(source.DType.Size()) * 2)
+				require.NoError(t, safetensors.Convert(want, of.DType, part, source.DType))
+			}
+			require.Equal(t, want, modelTensor(t, s.client(), e, of.Name), of.Name)
+		}
+		s.check(t, nil, "saved together")
+	})
+}
+
+func bytesOf(n int64) []byte      { return make([]byte, n) }
+func bytesZero(shape []int) []int { return make([]int, len(shape)) }
+
+// modelTensor reads a tensor of the model folder.
+func modelTensor(t *testing.T, fsys FS, e Entry, name string) []byte {
+	t.Helper()
+	list, err := fsys.List(e.ModelPath())
+	require.NoError(t, err)
+	for _, d := range list {
+		if !strings.HasSuffix(d.Name, ".safetensors") {
+			continue
+		}
+		r, err := fsys.Open(path.Join(e.ModelPath(), d.Name))
+		require.NoError(t, err)
+		h, err := safetensors.ReadHeader(io.NewSectionReader(r, 0, r.Size()), r.Size(), d.Name)
+		require.NoError(t, err)
+		for i := range h.Tensors {
+			if h.Tensors[i].Name != name {
+				continue
+			}
+			b := make([]byte, h.Tensors[i].End-h.Tensors[i].Start)
+			_, err := r.ReadAt(b, h.DataStart+h.Tensors[i].Start)
+			require.NoError(t, err)
+			return b
+		}
+	}
+	t.Fatalf("no tensor %s", name)
+	return nil
+}
+
+// operations counts those of each process when nothing fails.
+func operations(t *testing.T, make func(t *testing.T) *storageOfHosts) (n [2]int) {
+	var views [2]*hostFS
+	for _, err := range saveOnBoth(make(t), time.Minute, func(process int, f FS) FS {
+		views[process] = &hostFS{}
+		return armed(f, views[process])
+	}) {
+		require.NoError(t, err)
+	}
+	for process, v := range views {
+		n[process] = v.ops
+	}
+	t.Logf("operations of the two processes: %v", n)
+	return n
+}
+
+// Every operation of either process once returns an error. Both end with the same outcome and name the host; nothing is half
+// committed, and what the save left is cleared away.
+func TestTogetherErrorAtEveryOperation(t *testing.T) {
+	eachStorage(t, func(t *testing.T, make func(t *testing.T) *storageOfHosts) {
+		failed := 0
+		for failing, n := range operations(t, make) {
+			for at := 1; at <= n; at++ {
+				s := make(t)
+				view := &hostFS{failAt: at, err: syscall.EIO}
+				errs := saveOnBoth(s, 5*time.Second, func(process int, f FS) FS {
+					if process == failing {
+						return armed(f, view)
+					}
+					return f
+				})
+				label := fmt.Sprintf("process %d, operation %d (%s): %v", failing, at, view.trace[len(view.trace)-1], errs)
+				if err := errs[failing]; err != nil {
+					require.ErrorIs(t, err, syscall.EIO, label)
+					failed++
+				}
+				if errs[0] != nil && failing == 1 {
+					var host *HostError
+					require.ErrorAs(t, errs[0], &host, label)
+					require.Equal(t, "host 1", host.Host, label)
+					require.ErrorContains(t, errs[0], syscall.EIO.Error(), label)
+				}
+				if errs[1] != nil && failing == 0 && errs[0] != nil {
+					require.ErrorContains(t, errs[1], "host 0", label)
+				}
+				if errs[1] == nil {
+					require.True(t, errs[0] == nil || errors.Is(errs[0], ErrPrune) || failing == 0, label)
+				}
+				s.check(t, errs[0], label)
+			}
+		}
+		require.NotZero(t, failed)
+	})
+}
+
+// Either process is killed at every of its operations: the other one ends with an error that names it, or the checkpoint is
+// whole.
+func TestTogetherKilledAtEveryOperation(t *testing.T) {
+	eachStorage(t, func(t *testing.T, make func(t *testing.T) *storageOfHosts) {
+		for killed, n := range operations(t, make) {
+			for at := 1; at <= n; at += 1 + 3*(1-killed) { // process 0's death is waited out four times as long
+				t.Run(fmt.Sprintf("process %d at %d", killed, at), func(t *testing.T) {
+					t.Parallel()
+					s := make(t)
+					view := &hostFS{failAt: at, kill: func() {}}
+					errs := saveOnBoth(s, 100*time.Millisecond, func(process int, f FS) FS {
+						if process == killed {
+							return armed(f, view)
+						}
+						return f
+					})
+					label := fmt.Sprintf("%s: %v", view.trace[len(view.trace)-1], errs)
+					if killed == 1 && at < n-2 { // from its last ones on the part is whole
+						require.Error(t, errs[0], label)
+					}
+					if killed == 1 && errs[0] != nil {
+						require.ErrorContains(t, errs[0], "host 1: its part of the checkpoint was not there within 100ms", label)
+					}
+					if killed == 0 && errs[1] != nil {
+						require.ErrorContains(t, errs[1], "host 0: it did not", label)
+					}
+					saved := errs[0]
+					if errs[1] == nil {
+						saved = nil // it was told
+					}
+					s.check(t, saved, label)
+				})
+			}
+		}
+	})
+}
+
+// The machine of the disk crashes at every operation of either process.
+func TestTogetherCrashAtEveryOperation(t *testing.T) {
+	for crashing, n := range operations(t, diskOfHosts) {
+		for at := 1; at <= n; at++ {
+			for seed := range int64(4) {
+				s := diskOfHosts(t)
+				view := &hostFS{failAt: at, kill: s.crash}
+				errs := saveOnBoth(s, time.Second, func(process int, f FS) FS {
+					if process == crashing {
+						return armed(f, view)
+					}
+					return f
+				})
+				s.reboot(seed)
+				s.check(t, errs[0], fmt.Sprintf("crash at operation %d of process %d (%s), draw %d: %v", at, crashing, view.trace[len(view.trace)-1], seed, errs))
+			}
+		}
+	}
+}
+
+// asyncOnBoth saves beside a run on both processes and returns what Save, and then Wait, said.
+func asyncOnBoth(t *testing.T, s *storageOfHosts, o AsyncOptions, view func(process int, f FS) FS, snapshots [2]*Snapshot) (saved, waited [2]error) {
+	t.Helper()
+	var managers [2]*Manager
+	for process := range managers {
+		var err error
+		managers[process], err = Open(view(process, s.client()), s.root, optionsOf(process, 5*time.Second))
+		require.NoError(t, err)
+	}
+	var both sync.WaitGroup
+	for process, m := range managers {
+		both.Go(func() {
+			a := NewAsync(m, o)
+			saved[process] = a.Save(context.Background(), snapshots[process])
+			waited[process] = a.Close(context.Background())
+		})
+	}
+	both.Wait()
+	for _, m := range managers {
+		require.NoError(t, m.Close())
+	}
+	return saved, waited
+}
+
+func TestTogetherAsync(t *testing.T) {
+	broken := errors.New("the device is gone")
+	fails := func(s *Snapshot) *Snapshot {
+		s.State[0].Shards[0].Fetch = func([]byte) error { return broken }
+		return s
+	}
+	once := func(process, at int) func(int, FS) FS {
+		view := &hostFS{failAt: at, err: syscall.EIO}
+		return func(p int, f FS) FS {
+			if p == process {
+				return armed(f, view)
+			}
+			return f
+		}
+	}
+	always := func(process int) func(int, FS) FS {
+		return func(p int, f FS) FS {
+			if p == process {
+				return fullFS{f}
+			}
+			return f
+		}
+	}
+	plain := [2]*Snapshot{partOf(0, newStep, 1), partOf(1, newStep, 1)}
+	for _, c := range []struct {
+		name      string
+		view      func(int, FS) FS
+		snapshots [2]*Snapshot
+		options   AsyncOptions
+		save      [2]string // what Save says, "" for nothing
+		wait      [2]string // what Wait says
+	}{
+		{name: "nothing fails", snapshots: plain},
+		{name: "a part is tried again", view: once(1, 3), snapshots: plain},
+		{name: "process 0 is tried again", view: once(0, 30), snapshots: plain},
+		{
+			name: "a part fails for good", view: always(1), snapshots: plain,
+			wait: [2]string{"host 1: no room (tried 3 times)", "no room"},
+		},
+		{
+			name: "process 0 fails for good", view: always(0), snapshots: plain,
+			wait: [2]string{"no room (tried 3 times)", "host 0: saving step 30: "},
+		},
+		{
+			name: "a part cannot be copied", snapshots: [2]*Snapshot{partOf(0, newStep, 1), fails(partOf(1, newStep, 1))},
+			save: [2]string{"", "the device is gone"}, wait: [2]string{"host 1: saving step 30: fetching slice", ""},
+		},
+		{
+			name: "process 0 cannot copy", snapshots: [2]*Snapshot{fails(partOf(0, newStep, 1)), partOf(1, newStep, 1)},
+			save: [2]string{"the device is gone", ""}, wait: [2]string{"", "host 0: saving step 30: fetching slice"},
+		},
+		{name: "little host memory", options: AsyncOptions{HostMemory: 1}, snapshots: plain},
+		{
+			name: "little host memory, a part fails", options: AsyncOptions{HostMemory: 1}, view: once(1, 3), snapshots: plain,
+			save: [2]string{"", ""}, wait: [2]string{"host 1", ""},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := diskOfHosts(t)
+			c.options.Retries, c.options.Backoff = 2, time.Millisecond
+			if c.view == nil {
+				c.view = func(_ int, f FS) FS { return f }
+			}
+			saved, waited := asyncOnBoth(t, s, c.options, c.view, c.snapshots)
+			for process := range 2 {
+				for what, pair := range map[string]struct {
+					err  error
+					want string
+				}{"save": {saved[process], c.save[process]}, "wait": {waited[process], c.wait[process]}} {
+					if pair.want == "" && c.options.HostMemory == 0 {
+						require.NoError(t, pair.err, "%s of process %d", what, process)
+					} else if pair.want != "" {
+						require.ErrorContains(t, pair.err, pair.want, "%s of process %d", what, process)
+					}
+				}
+			}
+			s.check(t, errors.Join(saved[0], waited[0]), c.name)
+		})
+	}
+}
+
+// fullFS makes no state files.
+type fullFS struct{ FS }
+
+func (f fullFS) Create(name string) (File, error) {
+	if strings.Contains(name, StateDir+"/") {
+		return nil, fmt.Errorf("no room")
+	}
+	return f.FS.Create(name)
+}
+
+// What the processes save must be the state of one model, once.
+func TestTogetherRefusesOtherStates(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Snapshot)
+		say    string
+	}{
+		"a slice twice": {func(s *Snapshot) {
+			s.State[1] = gridTensor("m", newStep, safetensors.BF16, []int{5}, [2][]int{{2}, {3}})
+		}, "the hosts' parts are not the whole state"},
+		"a hole": {func(s *Snapshot) { s.State[1].Shards = nil }, "the hosts' parts are not the whole state"},
+		"another shape": {func(s *Snapshot) {
+			s.State[1] = gridTensor("m", newStep, safetensors.BF16, []int{6}, [2][]int{{3}, {2}})
+		}, `host 1: it saves the tensor "m" as BF16 [6], which host 0 does not`},
+		"another tensor": {func(s *Snapshot) { s.State[1].Name = "n" }, `host 1: it saves the tensor "n"`},
+		"outside of it":  {func(s *Snapshot) { s.State[1].Shards[0].Start = []int{4} }, "host 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := diskOfHosts(t)
+			part := partOf(1, newStep, 1)
+			c.change(part)
+			part.Model = nil
+			_, waited := asyncOnBoth(t, s, AsyncOptions{Retries: -1}, func(_ int, f FS) FS { return f }, [2]*Snapshot{partOf(0, newStep, 1), part})
+			require.ErrorContains(t, waited[0], c.say)
+			s.check(t, waited[0], name)
+		})
+	}
+}
