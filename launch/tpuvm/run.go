@@ -53,7 +53,7 @@ func (r *Runner) Run(ctx context.Context, steps []Step) error {
 		return ErrNoGcloud
 	}
 	for _, s := range steps {
-		fmt.Fprintf(r.Err, "+ %s\n", s)
+		fmt.Fprintf(r.Err, "+ %s\n", s.shown())
 		if s.Wait {
 			err = r.wait(ctx, gcloud, s)
 		} else {

@@ -37,6 +37,17 @@ type Step struct {
 	Args []string
 	// Wait repeats the line, which prints the state of a queued resource, until that is ACTIVE.
 	Wait bool
+	// secrets are values that a log must not have.
+	secrets []string
+}
+
+// shown is the line for a log.
+func (s Step) shown() string {
+	line := s.String()
+	for _, secret := range s.secrets {
+		line = strings.ReplaceAll(line, secret, "***")
+	}
+	return line
 }
 
 // String is the line as a person would type it.
@@ -49,8 +60,9 @@ func (s Step) String() string {
 }
 
 var (
-	nameForm = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
-	zoneForm = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-[a-z]$`)
+	nameForm   = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
+	secretName = regexp.MustCompile(`(?i)token|secret|password|key$`)
+	zoneForm   = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-[a-z]$`)
 )
 
 // maxName leaves room for the number of a slice within the 63 characters of a host's name.
@@ -106,6 +118,11 @@ func (s *Slice) flags() string {
 // Left says that the slice may be there, what that means, and how to end it.
 func (s *Slice) Left() string {
 	return fmt.Sprintf("the slice %s may exist, and is paid for until it is deleted: weft tpuvm delete %s --run", s.Name, s.flags())
+}
+
+// Goes says that weft may go on without whoever started it, and how to end it.
+func (s *Slice) Goes() string {
+	return fmt.Sprintf("weft may go on there: weft tpuvm stop %s --run", s.flags())
 }
 
 // generation is what Cloud TPU's API knows of a chip.
@@ -210,16 +227,22 @@ func (s *Slice) Run(args, env []string) ([]Step, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("end the line with -- and what weft is to do, such as -- finetune --model-id … --storage-path gs://…")
 	}
-	var words []string
+	var words, secrets []string
 	for _, pair := range env {
-		if name, _, ok := strings.Cut(pair, "="); !ok || name == "" {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
 			return nil, fmt.Errorf("--env %s: give NAME=VALUE", pair)
+		}
+		if value != "" && secretName.MatchString(name) {
+			secrets = append(secrets, value)
 		}
 	}
 	if len(env) > 0 {
 		words = append([]string{"env"}, env...)
 	}
-	return []Step{s.ssh("run weft on every host", ray.Quote(append(append(words, remote), args...)))}, nil
+	step := s.ssh("run weft on every host", ray.Quote(append(append(words, remote), args...)))
+	step.secrets = secrets
+	return []Step{step}, nil
 }
 
 // Stop asks weft on all hosts to save and end, and waits until it has.

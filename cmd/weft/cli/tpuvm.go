@@ -151,10 +151,13 @@ func (c *tpuvmRunCmd) Run(s streams) error {
 	}
 	err = c.do(s, "", steps)
 	var failed *tpuvm.StepError
-	if errors.As(err, &failed) && (failed.Code == exitInput || failed.Code == exitRetry) {
+	switch {
+	case !errors.As(err, &failed):
+		return err
+	case failed.Code == exitInput || failed.Code == exitRetry:
 		return &codedError{err, failed.Code}
 	}
-	return err
+	return fmt.Errorf("%w; %s", err, c.slice().Goes())
 }
 
 // codedError is an error with an exit code of its own.

@@ -194,6 +194,22 @@ func TestTPUVMFailures(t *testing.T) {
 			require.Contains(t, errs, left)
 		})
 	}
+	t.Run("weft goes on", func(t *testing.T) {
+		fakeGcloud(t, []int{255}, nil)
+		_, _, errs := runMain(withRun(run)...)
+		require.Contains(t, errs, "weft tpuvm stop s --zone us-east1-d --run")
+		fakeGcloud(t, []int{75}, nil)
+		_, _, errs = runMain(withRun(run)...)
+		require.NotContains(t, errs, "tpuvm stop")
+	})
+	t.Run("a token is not logged", func(t *testing.T) {
+		calls := fakeGcloud(t, nil, nil)
+		code, out, errs := runMain(withRun([]string{"run", "s", "--zone", "us-east1-d", "--env", "HF_TOKEN=hf_secret", "--env", "A=b", "--", "finetune"})...)
+		require.Zero(t, code, errs)
+		require.NotContains(t, out+errs, "hf_secret")
+		require.Contains(t, errs, "A=b")
+		require.Contains(t, strings.Join(calls()[0], " "), "HF_TOKEN=hf_secret")
+	})
 	t.Run("no gcloud", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
 		code, _, errs := runMain(withRun(create)...)
