@@ -17,7 +17,7 @@ func (o *Options) comment(b *bytes.Buffer) {
 	fmt.Fprintf(b, "# On GKE Standard make each slice's nodes first (Autopilot makes them itself):\n")
 	o.nodePools(b, hosts)
 	if o.HFSecret != "" {
-		fmt.Fprintf(b, "# The token of the Hugging Face hub:\n#   kubectl create secret generic %s%s --from-literal=%s=$HF_TOKEN\n", o.HFSecret, o.inNamespace(), o.HFKey)
+		fmt.Fprintf(b, "# The token of the Hugging Face hub, where one is needed:\n#   kubectl create secret generic %s%s --from-literal=%s=$HF_TOKEN\n", o.HFSecret, o.inNamespace(), o.HFKey)
 	}
 	if account := o.ServiceAccount; account != "" && account != defaultAccount {
 		fmt.Fprintf(b, "# The pods' service account:\n#   kubectl create serviceaccount %s%s\n", account, o.inNamespace())

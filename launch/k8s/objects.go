@@ -66,8 +66,9 @@ type valueFrom struct {
 }
 
 type secretRef struct {
-	Name string `yaml:"name"`
-	Key  string `yaml:"key"`
+	Name     string `yaml:"name"`
+	Key      string `yaml:"key"`
+	Optional bool   `yaml:"optional"`
 }
 
 type fieldRef struct {

@@ -93,11 +93,12 @@ func (o *Options) nodeSelector() map[string]string {
 	return s
 }
 
-// hostEnv is what weft's own container needs to be told.
+// hostEnv is what weft's own container needs to be told. A secret that is not there is no reason not to start: models in a
+// bucket need none.
 func (o *Options) hostEnv() []envVar {
 	var env []envVar
 	if o.HFSecret != "" {
-		env = append(env, envVar{Name: "HF_TOKEN", ValueFrom: &valueFrom{SecretKeyRef: &secretRef{Name: o.HFSecret, Key: o.HFKey}}})
+		env = append(env, envVar{Name: "HF_TOKEN", ValueFrom: &valueFrom{SecretKeyRef: &secretRef{Name: o.HFSecret, Key: o.HFKey, Optional: true}}})
 	}
 	return env
 }
