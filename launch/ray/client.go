@@ -2,6 +2,7 @@ package ray
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -52,7 +54,8 @@ func (c *Client) Address() string { return c.base.String() }
 type StatusError struct {
 	Address, Path string
 	Code          int
-	Text          string // the last line of what came with it
+	Text          string // the line of what came with it that says what happened
+	whole         string
 }
 
 func (e *StatusError) Error() string {
@@ -84,7 +87,7 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader, ou
 		return c.unreachable(err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return &StatusError{c.Address(), path, resp.StatusCode, lastLine(raw)}
+		return &StatusError{c.Address(), path, resp.StatusCode, lastLine(raw), string(raw)}
 	}
 	if out == nil {
 		return nil
@@ -119,10 +122,19 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// lastLine is the line of a Python traceback that says what happened.
+// raised is the line of a Python traceback that names what was raised.
+var raised = regexp.MustCompile(`^[\w.]*(Error|Exception)\b`)
+
+// lastLine is the line of a Python traceback that says what happened: of several, the last.
 func lastLine(raw []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	last := ""
+	for _, line := range lines {
+		if raised.MatchString(line) {
+			last = line
+		}
+	}
+	return strings.TrimSpace(cmp.Or(last, lines[len(lines)-1]))
 }
 
 func (c *Client) get(ctx context.Context, path string, out any) error {
@@ -164,6 +176,13 @@ type RuntimeEnv struct {
 	EnvVars    map[string]string `json:"env_vars,omitempty"`
 }
 
+// TakenError is a submission id that another job has.
+type TakenError struct{ Address, ID string }
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("--submission-id %s: the Ray cluster at %s has a job of this name: give another one, or none; weft ray logs %[1]s shows it", e.ID, e.Address)
+}
+
 // Submit starts a job and returns its submission id.
 func (c *Client) Submit(ctx context.Context, job Job) (string, error) {
 	body, err := json.Marshal(job)
@@ -175,7 +194,12 @@ func (c *Client) Submit(ctx context.Context, job Job) (string, error) {
 	var answer struct {
 		SubmissionID string `json:"submission_id"`
 	}
-	if err := c.do(ctx, http.MethodPost, "/api/jobs/", bytes.NewReader(body), &answer); err != nil {
+	err = c.do(ctx, http.MethodPost, "/api/jobs/", bytes.NewReader(body), &answer)
+	var status *StatusError
+	if errors.As(err, &status) && strings.Contains(status.whole, "already exists") {
+		return "", &TakenError{c.Address(), job.SubmissionID}
+	}
+	if err != nil {
 		return "", err
 	}
 	return answer.SubmissionID, nil
@@ -205,15 +229,27 @@ type Info struct {
 // Over tells that the job will not change any more.
 func (i Info) Over() bool { return slices.Contains([]string{Stopped, Succeeded, Failed}, i.Status) }
 
+// NoJobError is a job that the cluster does not know.
+type NoJobError struct{ Address, ID string }
+
+func (e *NoJobError) Error() string {
+	return fmt.Sprintf("the Ray cluster at %s has no job %s: weft ray status lists those it has", e.Address, e.ID)
+}
+
+// noJob says which job it was that is not there.
+func (c *Client) noJob(err error, id string) error {
+	if NotFound(err) {
+		return &NoJobError{c.Address(), id}
+	}
+	return err
+}
+
 func jobPath(id string) string { return "/api/jobs/" + url.PathEscape(id) }
 
 // Info returns the state of a job.
 func (c *Client) Info(ctx context.Context, id string) (info Info, err error) {
 	err = c.get(ctx, jobPath(id), &info)
-	if NotFound(err) {
-		err = fmt.Errorf("the Ray cluster at %s has no job %s: see weft ray status", c.Address(), id)
-	}
-	return info, err
+	return info, c.noJob(err, id)
 }
 
 // Jobs lists the submitted jobs, the newest first.
@@ -231,11 +267,7 @@ func (c *Client) Jobs(ctx context.Context) ([]Info, error) {
 func (c *Client) Stop(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	err := c.do(ctx, http.MethodPost, jobPath(id)+"/stop", nil, nil)
-	if NotFound(err) {
-		err = fmt.Errorf("the Ray cluster at %s has no job %s: see weft ray status", c.Address(), id)
-	}
-	return err
+	return c.noJob(c.do(ctx, http.MethodPost, jobPath(id)+"/stop", nil, nil), id)
 }
 
 // Logs returns what a job has printed up to now.
@@ -244,10 +276,7 @@ func (c *Client) Logs(ctx context.Context, id string) (string, error) {
 		Logs string `json:"logs"`
 	}
 	err := c.get(ctx, jobPath(id)+"/logs", &answer)
-	if NotFound(err) {
-		err = fmt.Errorf("the Ray cluster at %s has no job %s: see weft ray status", c.Address(), id)
-	}
-	return answer.Logs, err
+	return answer.Logs, c.noJob(err, id)
 }
 
 // maxLogMessage bounds one message of the log stream: it holds up to some thousand lines.
@@ -256,10 +285,12 @@ const maxLogMessage = 64 << 20
 // Follow writes a job's log to w, from its first line on, until the job has ended. written counts its bytes; on an error,
 // such as a head that was lost, give it as skip to go on where it broke off.
 func (c *Client) Follow(ctx context.Context, id string, w io.Writer, skip int64) (written int64, err error) {
-	conn, resp, err := websocket.Dial(ctx, c.base.String()+jobPath(id)+"/logs/tail", &websocket.DialOptions{HTTPClient: c.http})
+	shake, cancel := context.WithTimeout(ctx, answerTime) // bounds the handshake only
+	defer cancel()
+	conn, resp, err := websocket.Dial(shake, c.base.String()+jobPath(id)+"/logs/tail", &websocket.DialOptions{HTTPClient: c.http})
 	if err != nil {
 		if resp != nil && resp.StatusCode == http.StatusNotFound {
-			return 0, fmt.Errorf("the Ray cluster at %s has no job %s: see weft ray status", c.Address(), id)
+			return 0, &NoJobError{c.Address(), id}
 		}
 		return 0, c.unreachable(err)
 	}

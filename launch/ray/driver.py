@@ -19,7 +19,6 @@ import threading
 import time
 
 import ray
-from ray.util.placement_group import remove_placement_group  # noqa: F401  (an old Ray fails here, not in the middle)
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 USAGE, RETRY, FAILED = 2, 75, 1
@@ -28,6 +27,9 @@ USAGE, RETRY, FAILED = 2, 75, 1
 ORPHAN_SECONDS = 5
 # How long one look for new lines waits in the host's actor.
 POLL_SECONDS = 1.0
+# How long a host may be silent: a machine that vanishes closes no connection, and Ray's own health check takes longer.
+SILENT_SECONDS = 20
+TOPOLOGY_LABEL, POD_LABEL = "ray.io/tpu-topology", "ray.io/tpu-pod-type"
 SLICE_LABEL, WORKER_LABEL = "ray.io/tpu-slice-name", "ray.io/tpu-worker-id"
 
 
@@ -67,17 +69,24 @@ class Host:
         if os.path.exists(binary):
             os.chmod(binary, 0o755)  # packages lose the mode of their files
 
+        libc = ctypes.CDLL(None)
+
         def tie():
-            # When Ray ends this actor, weft gets the same signal as from a person: it saves and ends.
-            ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+            # When this actor is ended by force, weft gets the same signal as from a person.
+            libc.prctl(1, signal.SIGTERM)
 
         try:
             self.process = subprocess.Popen(
                 argv, env=full, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                start_new_session=True, preexec_fn=tie, bufsize=0,
+                start_new_session=True, preexec_fn=tie,
             )
         except OSError as err:
             return "%s: %s" % (binary, err.strerror)
+        # The guard outlives this actor: it sees the end of its standard input, and leaves nothing of weft on the chips.
+        self.guard = subprocess.Popen(
+            ["/bin/sh", "-c", "read line; kill -s TERM -- -$0; sleep %d; kill -s KILL -- -$0" % ORPHAN_SECONDS, str(self.process.pid)],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )
         threading.Thread(target=self._read, daemon=True).start()
         return None
 
@@ -87,6 +96,8 @@ class Host:
                 self.lines.append(raw.decode("utf-8", "replace").rstrip("\r\n"))
                 self.changed.notify_all()
         self.process.wait()
+        self.guard.kill()
+        self.guard.wait()
         with self.changed:
             self.ended = True
             self.changed.notify_all()
@@ -112,6 +123,10 @@ class Stopped(Exception):
     """The job was asked to stop."""
 
 
+class NoSlice(Exception):
+    """There is no free slice, at least not now."""
+
+
 class Placed:
     """A host with its place in the slice and its actor."""
 
@@ -119,6 +134,7 @@ class Placed:
         self.actor, self.about, self.slice, self.worker = actor, about, slice_name, worker
         self.code = None
         self.lost = None
+        self.heard = time.monotonic()
 
     @property
     def name(self):
@@ -142,23 +158,45 @@ class Job:
     # Reservation
 
     def reserve(self):
-        from ray.util import tpu
+        """Reserves the slices; self.handle then holds them. It waits in a thread, so that the job can be stopped meanwhile."""
+        o, box = self.options, {}
 
-        o = self.options
-        self.handle = tpu.slice_placement_group(
-            topology=o.topology, accelerator_version=o.accelerator_type, num_slices=o.num_slices,
-            head_reservation_timeout_s=o.reserve_timeout,
-        )
-        group = self.handle.placement_group
-        ready, deadline = group.ready(), time.monotonic() + o.reserve_timeout
-        while time.monotonic() < deadline:
-            if self.stop.is_set():
-                raise Stopped()
-            done, _ = ray.wait([ready], timeout=1)
-            if done:
+        def ask():
+            try:
+                self.handle = tpu.slice_placement_group(
+                    topology=o.topology, accelerator_version=o.accelerator_type, num_slices=o.num_slices,
+                    head_reservation_timeout_s=o.reserve_timeout, bundle_label_selector=self.selector(),
+                )
+                box["group"] = self.handle.placement_group
+                ray.get(box["group"].ready())
                 self.handle.release_head_pgs()
-                return group
-        raise RuntimeError("the hosts of the slice were not free within %d s" % o.reserve_timeout)
+                box["ready"] = True
+            except BaseException as err:
+                box["fault"] = err
+
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        deadline = time.monotonic() + o.reserve_timeout
+        while thread.is_alive() and time.monotonic() < deadline:
+            if self.stop.wait(0.2):
+                raise Stopped()
+        fault = box.get("fault")
+        if isinstance(fault, ValueError):
+            raise fault
+        if "ready" not in box:
+            why = "not all hosts of it are free" if "group" in box else "none of this kind is free"
+            if fault is not None and not isinstance(fault, TimeoutError):
+                why = oneline(fault)
+            raise NoSlice("within %g s %s" % (o.reserve_timeout, why))
+        return box["group"]
+
+    def selector(self):
+        """Labels for a slice of one host, which Ray would put on any host with enough chips, also on one of a larger slice."""
+        o = self.options
+        hosts, _ = tpu.get_tpu_worker_resources(topology=o.topology, accelerator_type=o.accelerator_type)
+        if hosts == 1 and any((n.get("Labels") or {}).get(TOPOLOGY_LABEL) for n in ray.nodes() if n.get("Alive")):
+            return [{TOPOLOGY_LABEL: o.topology}] * o.num_slices
+        return None
 
     def release(self):
         if self.handle is not None:
@@ -190,7 +228,7 @@ class Job:
             found[h.slice].append(h.worker)
         for name, workers in found.items():
             if workers != list(range(per_slice)):
-                raise RuntimeError(
+                raise ValueError(
                     "slice %s: its %d hosts call themselves workers %s, expected 0 to %d: check TPU_WORKER_ID or the label %s of its nodes"
                     % (name or "?", len(workers), workers, per_slice - 1, WORKER_LABEL))
         return hosts
@@ -237,12 +275,18 @@ class Job:
         patience = None
         killed = False
         while polls:
-            done, _ = ray.wait(list(polls), timeout=POLL_SECONDS)
+            done, _ = ray.wait(list(polls), num_returns=len(polls), timeout=POLL_SECONDS / 10)
             for ref in done:
                 h = polls.pop(ref)
+                h.heard = time.monotonic()
                 self.take(h, ref)
                 if not h.over:
                     polls[h.actor.poll.remote(POLL_SECONDS)] = h
+            for ref, h in list(polls.items()):
+                if time.monotonic() - h.heard > SILENT_SECONDS:
+                    h.lost = "is silent for %d s" % SILENT_SECONDS
+                    ray.kill(h.actor)
+                    del polls[ref]
             bad = [h for h in hosts if h.lost is not None or h.code not in (None, 0, RETRY)]
             now = time.monotonic()
             if asked is None and (bad or self.stop.is_set()):
@@ -301,6 +345,9 @@ class Job:
                 hosts = self.attempt(number)
             except Stopped:
                 return RETRY
+            except NoSlice as err:
+                say("no slice: %s. %s" % (err, self.offer()))
+                return RETRY
             except (RuntimeError, ValueError, TimeoutError, ray.exceptions.RayError) as err:
                 fault = err
             finally:
@@ -308,9 +355,6 @@ class Job:
             if isinstance(fault, ValueError):
                 say("%s" % fault)
                 return USAGE
-            if fault is not None and not hosts and number == 1:
-                say("no slice could be had: %s. %s" % (oneline(fault), self.offer()))
-                return RETRY
             codes = [h.code for h in hosts]
             if hosts and all(c == 0 for c in codes):
                 return 0
@@ -337,11 +381,11 @@ class Job:
         seen = collections.Counter()
         for n in ray.nodes():
             l = n.get("Labels") or {}
-            if n.get("Alive") and l.get("ray.io/tpu-topology"):
-                seen[(l.get("ray.io/tpu-pod-type", "?"), l["ray.io/tpu-topology"], l.get(SLICE_LABEL, "?"))] += 1
+            if n.get("Alive") and l.get(TOPOLOGY_LABEL):
+                seen[(l.get(POD_LABEL, "?"), l[TOPOLOGY_LABEL], l.get(SLICE_LABEL, "?"))] += 1
         if not seen:
             return "This cluster has no TPU node."
-        return "This cluster has " + ", ".join("%s (%s, %s, %d host(s))" % (name, pod, top, n) for (pod, top, name), n in sorted(seen.items())) + ", some of them in use."
+        return "This cluster has " + ", ".join("%s (%s, %s, %d host(s))" % (name, pod, top, n) for (pod, top, name), n in sorted(seen.items())) + "; what fits is in use or not whole."
 
 
 def oneline(err):
@@ -369,15 +413,24 @@ def parse(argv):
 
 
 def main(argv):
+    global tpu
     job = Job(parse(argv))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: job.stop.set())
+    try:
+        from ray.util import tpu
+
+        tpu.slice_placement_group, tpu.get_tpu_worker_resources
+    except (ImportError, AttributeError):
+        say("Ray %s cannot reserve whole TPU slices: run the cluster with a newer one (weft is tested with 2.58)" % ray.__version__)
+        return USAGE
     ray.init(log_to_driver=False, logging_level="WARNING")
     code = job.run()
     say({0: "done", USAGE: "wrong usage or input", RETRY: "stopped; submit the same job again to continue"}.get(code, "failed"))
-    ray.shutdown()
     return code
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(code)  # a thread may still wait for a slice; what was reserved ends with this process

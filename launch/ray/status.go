@@ -2,6 +2,7 @@ package ray
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,6 +17,8 @@ type Node struct {
 	State     string             `json:"state"`
 	Resources map[string]float64 `json:"resources_total"`
 	Labels    map[string]string  `json:"labels"`
+	// Reserved tells that a placement group holds TPUs of it.
+	Reserved bool `json:"reserved"`
 }
 
 // Labels of TPU nodes.
@@ -28,24 +31,30 @@ const (
 
 // Slice is a TPU slice as its nodes describe it.
 type Slice struct {
-	Name, PodType, Topology string
+	Name     string `json:"name"`
+	PodType  string `json:"pod_type"`
+	Topology string `json:"topology"`
 	// Hosts are its living nodes, by worker id.
-	Hosts []Node
+	Hosts []Node `json:"hosts"`
 	// TPUs is the sum of their TPU resources.
-	TPUs float64
+	TPUs float64 `json:"tpus"`
+	// Missing are the worker ids that a slice of its topology has but no living node is: lost, or not there yet.
+	Missing []int `json:"missing"`
+	// InUse tells that TPUs of it are reserved.
+	InUse bool `json:"in_use"`
 }
 
 // Cluster is what a cluster offers.
 type Cluster struct {
-	Version Version
-	Nodes   []Node // living ones
-	Dead    int
-	Slices  []Slice
-	Jobs    []Info
+	Version Version `json:"version"`
+	Nodes   []Node  `json:"nodes"` // living ones
+	Dead    int     `json:"dead_nodes"`
+	Slices  []Slice `json:"slices"`
+	Jobs    []Info  `json:"jobs"`
 }
 
-// maxNodes bounds one listing; Ray itself gives at most this many.
-const maxNodes = 10_000
+// maxRows bounds one listing; Ray itself gives at most this many.
+const maxRows = 10_000
 
 // Status looks at the whole cluster.
 func (c *Client) Status(ctx context.Context) (*Cluster, error) {
@@ -54,23 +63,17 @@ func (c *Client) Status(ctx context.Context) (*Cluster, error) {
 	if s.Version, err = c.Version(ctx); err != nil {
 		return nil, err
 	}
-	var answer struct {
-		Result bool   `json:"result"`
-		Msg    string `json:"msg"`
-		Data   struct {
-			Result struct {
-				Result []Node `json:"result"`
-			} `json:"result"`
-		} `json:"data"`
-	}
-	if err := c.get(ctx, fmt.Sprintf("/api/v0/nodes?limit=%d&detail=true", maxNodes), &answer); err != nil {
+	var nodes []Node
+	if err := c.list(ctx, "nodes", &nodes); err != nil {
 		return nil, err
 	}
-	if !answer.Result {
-		return nil, fmt.Errorf("list the nodes of the Ray cluster at %s: %s", c.Address(), answer.Msg)
+	reserved, err := c.reserved(ctx)
+	if err != nil {
+		return nil, err
 	}
-	for _, n := range answer.Data.Result.Result {
+	for _, n := range nodes {
 		if n.State == "ALIVE" {
+			n.Reserved = reserved[n.ID]
 			s.Nodes = append(s.Nodes, n)
 		} else {
 			s.Dead++
@@ -79,6 +82,53 @@ func (c *Client) Status(ctx context.Context) (*Cluster, error) {
 	s.Slices = slicesOf(s.Nodes)
 	s.Jobs, err = c.Jobs(ctx)
 	return s, err
+}
+
+// list decodes what the cluster's state API knows of a kind.
+func (c *Client) list(ctx context.Context, kind string, out any) error {
+	var answer struct {
+		Result bool   `json:"result"`
+		Msg    string `json:"msg"`
+		Data   struct {
+			Result struct {
+				Result json.RawMessage `json:"result"`
+			} `json:"result"`
+		} `json:"data"`
+	}
+	path := fmt.Sprintf("/api/v0/%s?limit=%d&detail=true", kind, maxRows)
+	if err := c.get(ctx, path, &answer); err != nil {
+		return err
+	}
+	if !answer.Result {
+		return fmt.Errorf("list the %s of the Ray cluster at %s: %s", kind, c.Address(), answer.Msg)
+	}
+	if err := json.Unmarshal(answer.Data.Result.Result, out); err != nil {
+		return fmt.Errorf("list the %s of the Ray cluster at %s: %w: this weft knows Ray 2.58", kind, c.Address(), err)
+	}
+	return nil
+}
+
+// reserved tells the nodes of which a placement group holds TPUs.
+func (c *Client) reserved(ctx context.Context) (map[string]bool, error) {
+	var groups []struct {
+		State   string `json:"state"`
+		Bundles []struct {
+			Node      string             `json:"node_id"`
+			Resources map[string]float64 `json:"unit_resources"`
+		} `json:"bundles"`
+	}
+	if err := c.list(ctx, "placement_groups", &groups); err != nil {
+		return nil, err
+	}
+	nodes := map[string]bool{}
+	for _, g := range groups {
+		for _, b := range g.Bundles {
+			if g.State != "REMOVED" && b.Node != "" && b.Resources["TPU"] > 0 {
+				nodes[b.Node] = true
+			}
+		}
+	}
+	return nodes, nil
 }
 
 // slicesOf groups nodes by the slice that they are hosts of.
@@ -99,10 +149,12 @@ func slicesOf(nodes []Node) []Slice {
 		}
 		s.Hosts = append(s.Hosts, n)
 		s.TPUs += n.Resources["TPU"]
+		s.InUse = s.InUse || n.Reserved
 	}
 	var out []Slice
 	for _, s := range byName {
 		slices.SortFunc(s.Hosts, func(a, b Node) int { return worker(a) - worker(b) })
+		s.Missing = s.missing()
 		out = append(out, *s)
 	}
 	slices.SortFunc(out, func(a, b Slice) int { return strings.Compare(a.Name, b.Name) })
@@ -114,9 +166,8 @@ func worker(n Node) int {
 	return id
 }
 
-// Missing lists the worker ids that a slice of its topology would have but that no living node is: those hosts are lost
-// or not there yet. It is nil when the topology is not known.
-func (s Slice) Missing() []int {
+// missing finds the missing hosts; none when the topology is not known.
+func (s Slice) missing() []int {
 	chips := 1
 	for side := range strings.SplitSeq(s.Topology, "x") {
 		n, err := strconv.Atoi(side)

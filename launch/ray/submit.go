@@ -49,7 +49,7 @@ func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), '
 // Job is the job that runs the driver out of a package.
 func (d *Drive) Job(p *Package, id string) Job {
 	return Job{
-		Entrypoint:   "python3 -u " + DriverName + " " + Quote(d.Words()),
+		Entrypoint:   "exec python3 -u " + DriverName + " " + Quote(d.Words()),
 		SubmissionID: id,
 		RuntimeEnv: RuntimeEnv{WorkingDir: p.URI(), EnvVars: map[string]string{
 			// Ray kills a job that was asked to stop after 3 s, in which no state is saved.
@@ -75,25 +75,36 @@ func Quote(words []string) string {
 // headPatience is how long a head that does not answer is waited for: a restarted one comes back, with the job or without.
 const headPatience = 2 * time.Minute
 
+// LostError is a job that was there and is not any more.
+type LostError struct{ Address, ID string }
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("job %s is lost: the head of the Ray cluster at %s was started anew, and a job does not outlive it: submit the same line again to continue from what is saved", e.ID, e.Address)
+}
+
 // Wait follows a job to its end and writes its log to w; it returns the state that it ended in. A head that is lost for a
-// while is waited for. notice takes a line about that.
+// while is waited for; notice takes a line about that. A job that did not outlive its head is a LostError.
 func (c *Client) Wait(ctx context.Context, id string, w io.Writer, notice func(string)) (Info, error) {
 	var done int64
 	var since time.Time // when the head stopped to answer
+	var seen bool       // the job was there
 	for {
 		written, err := c.Follow(ctx, id, w, done)
-		done = max(done, written)
+		done, seen = max(done, written), seen || written > 0
 		var info Info
 		if err == nil || !isUnreachable(err) {
 			info, err = c.ended(ctx, id)
 		}
+		var gone *NoJobError
 		switch {
 		case err == nil && info.Over():
 			return info, nil
+		case errors.As(err, &gone) && (seen || !since.IsZero()):
+			return Info{}, &LostError{c.Address(), id}
 		case ctx.Err() != nil:
 			return Info{}, ctx.Err()
 		case err == nil:
-			since = time.Time{}
+			since, seen = time.Time{}, true
 		case !isUnreachable(err):
 			return Info{}, err
 		case since.IsZero():

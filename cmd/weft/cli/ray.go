@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -79,7 +81,7 @@ func (f *driveFlags) drive(binary string) (*ray.Drive, error) {
 		return nil, err
 	}
 	return &ray.Drive{
-		Topology: strings.ToLower(f.Topology), AcceleratorType: top.Chip.AcceleratorTypes[0], NumSlices: f.NumSlices, MaxFailures: f.MaxFailures,
+		Topology: strings.ToLower(f.Topology), AcceleratorType: ray.AcceleratorType(top.Chip), NumSlices: f.NumSlices, MaxFailures: f.MaxFailures,
 		Grace: f.GracePeriod, ReserveTimeout: f.ReserveTimeout, Binary: binary, Env: env, Args: args,
 	}, nil
 }
@@ -119,6 +121,9 @@ func (c *raySubmitCmd) Run(s streams) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	id, err := submit(ctx, client, drive, pack, c.SubmissionID, s.Err)
+	if ctx.Err() != nil && err != nil {
+		err = fmt.Errorf("interrupted while the job was submitted: weft ray status --address %s shows whether it is there", client.Address())
+	}
 	stop()
 	if err != nil || c.NoWait {
 		if err == nil {
@@ -167,6 +172,10 @@ func submit(ctx context.Context, client *ray.Client, drive *ray.Drive, pack *ray
 		fmt.Fprintf(notices, "sent %s (%.1f MB) to Ray %s at %s\n", pack.Name, float64(len(pack.Bytes))/1e6, version.Ray, client.Address())
 	}
 	id, err = client.Submit(ctx, drive.Job(pack, id))
+	var taken *ray.TakenError
+	if errors.As(err, &taken) {
+		return "", job.Input(err)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -178,6 +187,7 @@ func submit(ctx context.Context, client *ray.Client, drive *ray.Drive, pack *ray
 type jobError struct {
 	id, status string
 	code       int
+	why        string // more about it, or ""
 }
 
 func (e *jobError) Error() string {
@@ -187,7 +197,7 @@ func (e *jobError) Error() string {
 	case exitInput:
 		return fmt.Sprintf("job %s: wrong usage or input, as its log says", e.id)
 	}
-	return fmt.Sprintf("job %s %s (exit code %d): see weft ray logs %[1]s", e.id, strings.ToLower(e.status), e.code)
+	return fmt.Sprintf("job %s %s (%s): see weft ray logs %[1]s", e.id, strings.ToLower(e.status), cmp.Or(e.why, fmt.Sprintf("exit code %d", e.code)))
 }
 
 // follow prints a job's log to its end. The first signal stops the job, the second leaves it alone.
@@ -216,29 +226,48 @@ func follow(client *ray.Client, id string, s streams) error {
 		}
 	}()
 	info, err := client.Wait(ctx, id, s.Out, func(line string) { fmt.Fprintln(s.Err, line) })
+	var lost *ray.LostError
 	switch {
+	case errors.As(err, &lost):
+		return &codedError{err, exitRetry}
 	case errors.Is(err, context.Canceled):
-		return &jobError{id, "left running", exitRetry}
+		return fmt.Errorf("left job %s alone, which is stopping: weft ray logs %[1]s follows it", id)
 	case err != nil:
 		return err
+	}
+	return jobEnd(info)
+}
+
+// jobEnd is the error of a job that is over, with its exit code; nil when it ended well.
+func jobEnd(info ray.Info) error {
+	e := &jobError{id: info.SubmissionID, status: info.Status, code: exitFailed}
+	switch {
 	case info.Status == ray.Succeeded:
 		return nil
-	}
-	return &jobError{id, info.Status, jobCode(info)}
-}
-
-// jobCode is the exit code of a job that is over.
-func jobCode(info ray.Info) int {
-	switch {
-	case info.ExitCode != nil:
-		return *info.ExitCode
 	case info.Status == ray.Stopped:
-		return exitRetry
+		e.code = exitRetry
+	case info.ExitCode == nil:
+		e.why = cmp.Or(lastOf(info.Message), "its driver did not end by itself")
+	case slices.Contains([]int{exitFailed, exitInput, exitRetry}, *info.ExitCode):
+		e.code = *info.ExitCode
+	case *info.ExitCode < 0:
+		e.why = fmt.Sprintf("its driver was killed by signal %d", -*info.ExitCode)
+	default:
+		e.why = fmt.Sprintf("its driver ended with exit code %d", *info.ExitCode)
 	}
-	return exitFailed
+	return e
 }
 
-type rayStatusCmd struct{ clusterFlag }
+// lastOf is the last line of a text.
+func lastOf(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+type rayStatusCmd struct {
+	clusterFlag
+	JSON bool `name:"json" help:"Print it as JSON: version, nodes, slices, jobs."`
+}
 
 // Run prints the state of a cluster.
 func (c *rayStatusCmd) Run(s streams) error {
@@ -249,6 +278,11 @@ func (c *rayStatusCmd) Run(s streams) error {
 	cluster, err := client.Status(context.Background())
 	if err != nil {
 		return err
+	}
+	if c.JSON {
+		enc := json.NewEncoder(s.Out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(cluster)
 	}
 	printCluster(s.Out, client.Address(), cluster)
 	return nil
@@ -268,8 +302,13 @@ func printCluster(out io.Writer, address string, c *ray.Cluster) {
 	}
 	for _, slice := range c.Slices {
 		state := "whole"
-		if missing := slice.Missing(); len(missing) > 0 {
-			state = fmt.Sprintf("hosts %v missing", missing)
+		if len(slice.Missing) > 0 {
+			state = fmt.Sprintf("hosts %v missing", slice.Missing)
+		}
+		if slice.InUse {
+			state += ", in use"
+		} else if len(slice.Missing) == 0 {
+			state += ", free"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%g\t%s\n", slice.Name, cmp.Or(slice.PodType, "-"), cmp.Or(slice.Topology, "-"), len(slice.Hosts), slice.TPUs, state)
 	}
@@ -316,10 +355,10 @@ func (c *rayLogsCmd) Run(s streams) error {
 		return err
 	}
 	info, err := client.Wait(context.Background(), c.ID, s.Out, func(line string) { fmt.Fprintln(s.Err, line) })
-	if err != nil || info.Status == ray.Succeeded {
+	if err != nil {
 		return err
 	}
-	return &jobError{c.ID, info.Status, jobCode(info)}
+	return jobEnd(info)
 }
 
 type rayStopCmd struct {
