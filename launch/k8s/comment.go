@@ -13,6 +13,9 @@ func (o *Options) comment(b *bytes.Buffer) {
 	hosts, chips := o.hosts()
 	fmt.Fprintf(b, "# %s: %d slice(s) of %s, %d host(s) each with %d chips, %d devices in all. Written by weft k8s render.\n",
 		o.Name, o.Topology.Slices, o.Topology.SliceName(), hosts, chips, o.Topology.Devices())
+	if o.Kind == JobSet {
+		fmt.Fprintf(b, "# Needs JobSet v0.10.0 or newer.\n")
+	}
 	fmt.Fprintf(b, "# The nodes are paid for while they exist: kubectl delete -f this file, and the node pools that you made.\n")
 	fmt.Fprintf(b, "# On GKE Standard make each slice's nodes first (Autopilot makes them itself):\n")
 	o.nodePools(b, hosts)

@@ -78,6 +78,8 @@ const (
 	byPolicy, usageMessage = "PodFailurePolicy", "failed with exit code 2 matching"
 	// tpuPort is where libtpu of one host meets those of the others, and metricsPort where it tells its figures.
 	tpuPort, metricsPort = 8471, 8431
+	// megascalePort is where the slices of a job meet, as with Ray.
+	megascalePort = 8081
 )
 
 // jobSetAnnotations keep slices apart. Nodes of one pool that are slices by themselves are shared as they are free.
@@ -137,5 +139,6 @@ func (o *Options) jobSetEnv() []envVar {
 		envVar{Name: "MEGASCALE_NUM_SLICES", Value: strconv.Itoa(o.Topology.Slices)},
 		envVar{Name: "MEGASCALE_SLICE_ID", ValueFrom: &valueFrom{FieldRef: &fieldRef{FieldPath: "metadata.labels['jobset.sigs.k8s.io/job-index']"}}},
 		envVar{Name: "MEGASCALE_COORDINATOR_ADDRESS", Value: fmt.Sprintf("%[1]s-%[2]s-0-0.%[1]s", o.Name, sliceJob)},
+		envVar{Name: "MEGASCALE_PORT", Value: strconv.Itoa(megascalePort)},
 	)
 }
