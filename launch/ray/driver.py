@@ -415,8 +415,6 @@ def parse(argv):
 def main(argv):
     global tpu
     job = Job(parse(argv))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: job.stop.set())
     try:
         from ray.util import tpu
 
@@ -425,6 +423,8 @@ def main(argv):
         say("Ray %s cannot reserve whole TPU slices: run the cluster with a newer one (weft is tested with 2.58)" % ray.__version__)
         return USAGE
     ray.init(log_to_driver=False, logging_level="WARNING")
+    for number in (signal.SIGTERM, signal.SIGINT):  # after ray.init, which takes SIGTERM for itself
+        signal.signal(number, lambda *_: job.stop.set())
     code = job.run()
     say({0: "done", USAGE: "wrong usage or input", RETRY: "stopped; submit the same job again to continue"}.get(code, "failed"))
     return code

@@ -63,9 +63,12 @@ func TestHostLost(t *testing.T) {
 	require.NoError(t, err)
 	allEnd(t, r, pids)
 
-	status := weft(t, "ray", "status", "--address", shared.dashboard)
-	require.Zero(t, status.code, status)
-	require.Regexp(t, `big +v6e-16 +4x4 +3 +12 +hosts \[2\] missing`, status.out)
+	missing := regexp.MustCompile(`(?m)^big +v6e-16 +4x4 +3 +12 +hosts \[2\] missing`)
+	eventually(t, r, "status shows what is missing", func() bool {
+		status := weft(t, "ray", "status", "--address", shared.dashboard)
+		require.Zero(t, status.code, status)
+		return missing.MatchString(status.out)
+	})
 
 	_, err = shared.do(bigHost(2))
 	require.NoError(t, err)
@@ -82,6 +85,7 @@ func TestHostLost(t *testing.T) {
 
 // An actor that is killed with its machine alive leaves no weft on the chips.
 func TestActorKilled(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := start(t, submit("--topology", "2x2", "--binary", stub, "--max-failures", "0", "--", "deaf", dir)...)
 	pids := hostPIDs(t, r, dir, 1)
@@ -124,7 +128,7 @@ func TestStop(t *testing.T) {
 			require.Contains(t, o.out, "weft ray: asked to stop: each host finishes its step and saves\n")
 			for line := range strings.Lines(o.out) {
 				if strings.HasPrefix(line, "[") {
-					require.Regexp(t, `^\[(one|two)/0\] (attempt 1|saving|saved)$`, strings.TrimSpace(line))
+					require.Regexp(t, `^\[(one|two)/0\] (attempt 1|Terminated|saving|saved)$`, strings.TrimSpace(line))
 				}
 			}
 			require.Contains(t, o.out, "] saved\n")
@@ -146,6 +150,7 @@ func submitted(t *testing.T, r *running) string {
 
 // A driver that is killed takes its hosts along; the job has failed.
 func TestDriverKilled(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := start(t, submit("--topology", "2x2", "--binary", stub, "--", "deaf", dir)...)
 	pids := hostPIDs(t, r, dir, 1)
@@ -178,6 +183,7 @@ func driverOf(t *testing.T, dir string) int {
 
 // A head that is started anew while a job is followed: submit waits for it, then says that the job is lost.
 func TestHeadRestart(t *testing.T) {
+	t.Parallel()
 	c, err := startCluster(python)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.stop()) })

@@ -15,6 +15,7 @@ import (
 
 // The real program trains on a slice of one host to its checkpoint; submitted again with more epochs it goes on.
 func TestFinetune(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data, storage := filepath.Join(dir, "rows.jsonl"), filepath.Join(dir, "run")
 	var rows strings.Builder

@@ -71,6 +71,7 @@ func TestTwoSlices(t *testing.T) {
 
 // A preemption is no failure; a failure begins again as often as allowed; the exit code comes back.
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	o := weft(t, submit("--topology", "2x2", "--binary", stub, "--max-failures", "1", "--", "exits", t.TempDir(), "75", "7", "9", "0")...)
 	require.Equal(t, 1, o.code, o)
 	var said []string
@@ -92,6 +93,7 @@ func TestFailures(t *testing.T) {
 
 // What is wrong with the command line is not tried again.
 func TestWrongInput(t *testing.T) {
+	t.Parallel()
 	o := weft(t, submit("--topology", "2x2", "--binary", stub, "--", "exits", t.TempDir(), "2", "0")...)
 	require.Equal(t, 2, o.code, o)
 	require.Equal(t, 1, strings.Count(o.out, "weft ray: attempt"), o)
@@ -99,6 +101,7 @@ func TestWrongInput(t *testing.T) {
 
 // A program that the image does not hold is said at once.
 func TestNoBinary(t *testing.T) {
+	t.Parallel()
 	o := weft(t, submit("--topology", "2x2", "--binary", "image:no-such-weft", "--", "finetune")...)
 	require.Equal(t, 2, o.code, o)
 	require.Contains(t, o.out, "no-such-weft: No such file or directory: give --binary")
@@ -110,6 +113,7 @@ func TestNoBinary(t *testing.T) {
 
 // Without a free slice the job ends in the time given and says what the cluster has.
 func TestNoSlice(t *testing.T) {
+	t.Parallel()
 	o := weft(t, submit("--topology", "8x8", "--reserve-timeout", "2s", "--binary", stub, "--", "env")...)
 	require.Equal(t, 75, o.code, o)
 	require.Contains(t, o.out, "no slice: within 2 s none of this kind is free. This cluster has big (v6e-16, 4x4, 4 host(s)), "+
