@@ -64,6 +64,22 @@ func rowFill(rows []RowRange, width int, values []int32) Fill {
 	}
 }
 
+// EmptyBatch is this process's rows without a token: they have no target and add nothing to a step.
+func (s *Step) EmptyBatch() Batch {
+	b := Batch{Rows: s.BatchRows()}
+	for _, r := range b.Rows {
+		n := (r.End - r.Start) * s.config.SeqLen
+		b.InputIDs, b.Mask = append(b.InputIDs, make([]int32, n)...), append(b.Mask, make([]int32, n)...)
+		for range n {
+			b.Labels = append(b.Labels, noTarget)
+		}
+	}
+	return b
+}
+
+// noTarget is the label of a position that is not learned from.
+const noTarget = -100
+
 // BatchRows returns the rows of the global batch that this process's devices hold, in order.
 func (s *Step) BatchRows() []RowRange { return s.rt.BatchRows(s.config) }
 

@@ -56,10 +56,10 @@ func TestRequestReachesEveryHost(t *testing.T) {
 	one := func(device, column int) func(*testing.T, *Batch) *Array {
 		return func(t *testing.T, _ *Batch) *Array {
 			in := requestInput(rt.Mesh())
-			require.Equal(t, []int{devices, 2}, in.Dims)
+			require.Equal(t, []int{devices, requestColumns}, in.Dims)
 			a, err := rt.NewArray(in.DType, in.Dims, in.Spec, func(r sharding.Region, dst []byte) error {
-				require.Equal(t, []int{1, 2}, r.Size, "a row a device")
-				var row [2]float32
+				require.Equal(t, []int{1, requestColumns}, r.Size, "a row a device")
+				var row [requestColumns]float32
 				if r.Start[0] == device {
 					row[column] = 1
 				}
@@ -81,6 +81,8 @@ func TestRequestReachesEveryHost(t *testing.T) {
 		"both":                 {all(Request{Save: true, Stop: true}), Request{Save: true, Stop: true}},
 		"save by the first":    {one(0, requestSave), Request{Save: true}},
 		"stop by the last one": {one(devices-1, requestStop), Request{Stop: true}},
+		"fail":                 {all(Request{Fail: true}), Request{Fail: true}},
+		"fail by the second":   {one(1, requestFail), Request{Fail: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, after := run(c.raise)

@@ -36,7 +36,7 @@ const (
 	metricLossSum = iota
 	metricTargets
 	metricGradNorm
-	metricRequest // float32 [2]: how many devices ask to save, and to stop
+	metricRequest // float32 [3]: how many devices ask to save, to stop, and to fail
 	metricOutputs
 )
 
@@ -183,8 +183,11 @@ func (m Metrics) Loss() float64 { return m.LossSum / math.Max(1, float64(m.Targe
 // Pending is the result of a step that may still be running on the devices.
 type Pending struct{ arrays []*Array }
 
+// ErrNotLaunched is wrapped by the error of a step that was not launched: the state is as it was.
+var ErrNotLaunched = errors.New("the step was not launched")
+
 // Run does one update of the state: it enqueues the step and returns. The state's tensors are replaced; when it fails,
-// the state is lost and must be restored.
+// the state is lost and must be restored, unless the error is ErrNotLaunched.
 func (s *Step) Run(state *State, batch Batch) (*Pending, error) {
 	args := make([]*Array, 0, len(s.Inputs))
 	for _, e := range state.Entries() {
@@ -196,7 +199,7 @@ func (s *Step) Run(state *State, batch Batch) (*Pending, error) {
 	extra, err := s.sendInputs(batch, s.opt.Hyper(state.Step+1))
 	defer DestroyAll(extra)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrNotLaunched, err)
 	}
 	results, err := s.Program.Run(append(args, extra...)...)
 	if err != nil {

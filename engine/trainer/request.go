@@ -2,7 +2,9 @@ package trainer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"weft/engine"
@@ -15,7 +17,7 @@ import (
 
 // wants is what this process asks for now.
 func (l *loop) wants() engine.Request {
-	return engine.Request{Stop: l.stopping(), Save: l.SaveEvery > 0 && l.now().Sub(l.lastSave) >= l.SaveEvery}
+	return engine.Request{Fail: l.broken != nil, Stop: l.stopping(), Save: l.SaveEvery > 0 && l.now().Sub(l.lastSave) >= l.SaveEvery}
 }
 
 // stopping tells whether this process was asked to stop.
@@ -75,7 +77,8 @@ func (l *loop) between(ctx context.Context) error {
 func (l *loop) save(ctx context.Context, at Position, epochEnd bool) error {
 	l.due.Save = false
 	if l.Hooks.Save != nil && (epochEnd || at.Step != l.saved) {
-		if err := l.Hooks.Save(ctx, at, epochEnd); err != nil {
+		// The others know no better, and count it as saved.
+		if err := l.keepGoing(l.Hooks.Save(ctx, at, epochEnd), "save"); err != nil {
 			return err
 		}
 	}
@@ -89,5 +92,65 @@ func (l *loop) saveAndStop(ctx context.Context) error {
 	if err := l.save(ctx, l.at, false); err != nil {
 		return fmt.Errorf("save before stopping at step %d: %w", l.at.Step, err)
 	}
+	if l.broken != nil {
+		return l.broken
+	}
 	return ErrStopped
+}
+
+// A host of several that cannot go on does not end: the others would wait for it in the next step. It launches the steps that
+// they launch, on rows without tokens where it has no others, and raises Fail with each. Every host reads that with the first of
+// them, at the same place of the loop, and ends with the error of the one that failed.
+
+// keepGoing notes an error of this host that the others do not know of. Alone, it is returned.
+func (l *loop) keepGoing(err error, what string) error {
+	if err == nil || !l.Agree {
+		return err
+	}
+	if l.broken == nil {
+		l.broken = fmt.Errorf("%s at step %d: %w", what, l.at.Step, err)
+	}
+	return nil
+}
+
+// failed ends the run on every host, since one of them has failed.
+func (l *loop) failed() error {
+	if l.Hooks.Tell == nil {
+		return errors.Join(l.broken, errOther)
+	}
+	return l.Hooks.Tell(l.broken)
+}
+
+var errOther = errors.New("a host has failed, so that all end: see what it says")
+
+// batches are those of the rest of the epoch. A host that has none while others run goes on with empty ones.
+func (l *loop) batches(ctx context.Context) iter.Seq2[engine.Batch, error] {
+	source := l.Source.Batches(ctx, l.at.Epoch, l.at.StepInEpoch)
+	if !l.Agree {
+		return source
+	}
+	return func(yield func(engine.Batch, error) bool) {
+		left := l.Source.StepsPerEpoch() - l.at.StepInEpoch
+		for batch, err := range source {
+			if err != nil && ctx.Err() != nil {
+				yield(engine.Batch{}, err)
+				return
+			}
+			if err != nil {
+				_ = l.keepGoing(err, "read a batch")
+				break
+			}
+			if left--; !yield(batch, nil) {
+				return
+			}
+		}
+		if left > 0 {
+			_ = l.keepGoing(fmt.Errorf("the data of epoch %d ended %d steps early", l.at.Epoch+1, left), "read a batch")
+		}
+		for ; left > 0; left-- {
+			if !yield(l.Empty, nil) {
+				return
+			}
+		}
+	}
 }

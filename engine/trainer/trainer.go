@@ -113,6 +113,9 @@ type Hooks struct {
 	// Save takes a checkpoint of the state at a position; it may return before that is written. epochEnd tells an epoch's end
 	// from a save between steps or on the way out.
 	Save func(ctx context.Context, at Position, epochEnd bool) error
+	// Tell, where hosts agree, is called on all of them when one has failed, with this one's failure or nil. It returns the error
+	// that the run ends with, which names the hosts that failed.
+	Tell func(own error) error
 	// Failed returns, without waiting, the error of a save that was taken and could not be written. It is asked after every
 	// step and ends the run.
 	Failed func() error
@@ -133,6 +136,8 @@ type Run struct {
 	// the same step, that which their requests arrive at; else a request is answered after the steps that are launched, and
 	// one to stop ends the wait for a batch.
 	Agree bool
+	// Empty is what this host gives, where Agree is set, instead of a batch that it cannot make: its rows without a token.
+	Empty engine.Batch
 	// TokensPerStep is the number of positions of a global batch.
 	TokensPerStep int
 	// LR returns the learning rate of a 1-based update, for the reports.
@@ -171,7 +176,7 @@ func (r *Run) Do(ctx context.Context, stop <-chan struct{}) (Position, error) {
 			return l.at, err
 		}
 	}
-	return l.at, nil
+	return l.at, l.broken
 }
 
 type loop struct {
@@ -183,6 +188,8 @@ type loop struct {
 	now     func() time.Time
 	// due is what the hosts asked for with the steps that have ended.
 	due engine.Request
+	// broken is why this host cannot go on, which the others do not know yet.
+	broken error
 	// saved is the step of the newest save, lastSave when it was taken.
 	saved    int
 	lastSave time.Time
@@ -199,7 +206,7 @@ type settled struct {
 func (l *loop) epoch(ctx, feed context.Context) error {
 	l.last = time.Now()
 	defer l.drain()
-	for batch, err := range l.Source.Batches(feed, l.at.Epoch, l.at.StepInEpoch) {
+	for batch, err := range l.batches(feed) {
 		if l.stopsNow() {
 			break
 		}
@@ -232,6 +239,12 @@ func (l *loop) epoch(ctx, feed context.Context) error {
 // launch enqueues a step, then settles the one before it.
 func (l *loop) launch(batch engine.Batch) error {
 	next, err := l.Step.Run(l.State, batch)
+	if err != nil && l.Agree && errors.Is(err, engine.ErrNotLaunched) && l.broken == nil {
+		_ = l.keepGoing(err, "launch the step after")
+		empty := l.Empty
+		empty.Request = l.wants()
+		next, err = l.Step.Run(l.State, empty)
+	}
 	if err != nil {
 		return err
 	}
@@ -269,6 +282,9 @@ func (l *loop) settle() error {
 	l.at.Targets += m.Targets
 	l.at.Seconds += seconds
 	l.due = l.due.Or(m.Request)
+	if l.due.Fail {
+		return l.failed()
+	}
 	if math.IsNaN(m.LossSum) || math.IsInf(m.LossSum, 0) || math.IsNaN(m.GradNorm) || math.IsInf(m.GradNorm, 0) {
 		return fmt.Errorf("step %d (epoch %d): the loss is %v and the gradient norm %v; nothing was saved since the last checkpoint: lower --learning-rate, set --max-grad-norm, or use --compute-dtype float32",
 			l.at.Step, l.at.Epoch+1, m.Loss(), m.GradNorm)
@@ -277,10 +293,10 @@ func (l *loop) settle() error {
 		Step: l.at.Step, Epoch: l.at.Epoch + 1, Loss: m.Loss(), GradNorm: m.GradNorm, LR: l.LR(l.at.Step),
 		Tokens: l.TokensPerStep, Targets: m.Targets, StepTime: seconds, TokensPerSec: float64(l.TokensPerStep) / seconds,
 	})
-	if err != nil || l.Hooks.Failed == nil {
+	if err = l.keepGoing(err, "report"); err != nil || l.Hooks.Failed == nil {
 		return err
 	}
-	if err := l.Hooks.Failed(); err != nil {
+	if err := l.keepGoing(l.Hooks.Failed(), "save"); err != nil {
 		return fmt.Errorf("after step %d: %w", l.at.Step, err)
 	}
 	return nil

@@ -50,7 +50,7 @@ module @train_step attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas 
       %arg46: tensor<16x32xi32> {sdy.sharding = #sdy.sharding<@mesh, [{"fsdp"}, {}]>}, // "labels"
       %arg47: tensor<16x32xi32> {sdy.sharding = #sdy.sharding<@mesh, [{"fsdp"}, {}]>}, // "mask"
       %arg48: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}, // "hyper"
-      %arg49: tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"fsdp"}, {}]>} // "request"
+      %arg49: tensor<4x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"fsdp"}, {}]>} // "request"
   ) -> (
       tensor<512x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"fsdp"}, {}]>},
       tensor<512x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"fsdp"}, {}]>},
@@ -100,7 +100,7 @@ module @train_step attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas 
       tensor<f32> {sdy.sharding = #sdy.sharding<@mesh, []>},
       tensor<f32> {sdy.sharding = #sdy.sharding<@mesh, []>},
       tensor<f32> {sdy.sharding = #sdy.sharding<@mesh, []>},
-      tensor<2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}
+      tensor<3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}
   ) {
     %0 = sdy.sharding_constraint %arg0 <@mesh, [{"fsdp"}, {}]> : tensor<512x64xf32>
     %1 = sdy.sharding_constraint %arg45 <@mesh, [{}, {}]> : tensor<16x32xi32>
@@ -1570,7 +1570,7 @@ module @train_step attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas 
     %1497 = stablehlo.broadcast_in_dim %1184, dims = [] : (tensor<f32>) -> tensor<2x64xf32>
     %1498 = stablehlo.multiply %1496, %1497 : tensor<2x64xf32>
     %1499 = stablehlo.subtract %1480, %1498 : tensor<2x64xf32>
-    %1500 = stablehlo.reduce(%arg49 init: %16) applies stablehlo.add across dimensions = [0] : (tensor<4x2xf32>, tensor<f32>) -> tensor<2xf32>
-    return %1205, %1190, %1196, %1226, %1211, %1217, %1247, %1232, %1238, %1268, %1253, %1259, %1289, %1274, %1280, %1310, %1295, %1301, %1331, %1316, %1322, %1352, %1337, %1343, %1373, %1358, %1364, %1394, %1379, %1385, %1415, %1400, %1406, %1436, %1421, %1427, %1457, %1442, %1448, %1478, %1463, %1469, %1499, %1484, %1490, %367, %318, %1170, %1500 : tensor<512x64xf32>, tensor<512x64xf32>, tensor<512x64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x96x64xf32>, tensor<2x96x64xf32>, tensor<2x96x64xf32>, tensor<2x24xf32>, tensor<2x24xf32>, tensor<2x24xf32>, tensor<2x48x64xf32>, tensor<2x48x64xf32>, tensor<2x48x64xf32>, tensor<2x24xf32>, tensor<2x24xf32>, tensor<2x24xf32>, tensor<2x48x64xf32>, tensor<2x48x64xf32>, tensor<2x48x64xf32>, tensor<2x64x96xf32>, tensor<2x64x96xf32>, tensor<2x64x96xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<2xf32>
+    %1500 = stablehlo.reduce(%arg49 init: %16) applies stablehlo.add across dimensions = [0] : (tensor<4x3xf32>, tensor<f32>) -> tensor<3xf32>
+    return %1205, %1190, %1196, %1226, %1211, %1217, %1247, %1232, %1238, %1268, %1253, %1259, %1289, %1274, %1280, %1310, %1295, %1301, %1331, %1316, %1322, %1352, %1337, %1343, %1373, %1358, %1364, %1394, %1379, %1385, %1415, %1400, %1406, %1436, %1421, %1427, %1457, %1442, %1448, %1478, %1463, %1469, %1499, %1484, %1490, %367, %318, %1170, %1500 : tensor<512x64xf32>, tensor<512x64xf32>, tensor<512x64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x96x64xf32>, tensor<2x96x64xf32>, tensor<2x96x64xf32>, tensor<2x24xf32>, tensor<2x24xf32>, tensor<2x24xf32>, tensor<2x48x64xf32>, tensor<2x48x64xf32>, tensor<2x48x64xf32>, tensor<2x24xf32>, tensor<2x24xf32>, tensor<2x24xf32>, tensor<2x48x64xf32>, tensor<2x48x64xf32>, tensor<2x48x64xf32>, tensor<2x64x96xf32>, tensor<2x64x96xf32>, tensor<2x64x96xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<3xf32>
   }
 }
