@@ -48,7 +48,7 @@ type driveFlags struct {
 	MaxFailures     int           `name:"max-failures" default:"3" placeholder:"N" help:"How often the job begins again, from its last checkpoint, when a host fails or is lost. Preemptions do not count."`
 	GracePeriod     time.Duration `name:"grace-period" default:"30s" placeholder:"TIME" help:"How long each host has to save when the job is stopped; give weft's own --grace-period the same."`
 	ReserveTimeout  time.Duration `name:"reserve-timeout" default:"100s" placeholder:"TIME" help:"How long to wait for free slices. Then the exit code is 75."`
-	Env             []string      `placeholder:"NAME=VALUE" help:"An environment variable for every host; can be given several times."`
+	Env             []string      `sep:"none" placeholder:"NAME=VALUE" help:"An environment variable for every host; can be given several times."`
 	Args            []string      `arg:"" passthrough:"" help:"-- and what weft is to do, such as -- finetune --model-id … --storage-path gs://…"`
 }
 

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -24,21 +26,23 @@ var nineLines = []string{"line 1", "line 2", "line 3", "line 4", "line 5", "line
 
 // One process on each host of the slice, each with its own place and the node's variables; the same program is sent once.
 func TestWholeSlice(t *testing.T) {
-	args := submit("--topology", "4x4", "--binary", stub, "--env", "MINE=it's", "--", "env")
+	mine := filepath.Join(t.TempDir(), "mine") // a package that no other test sends
+	require.NoError(t, os.WriteFile(mine, []byte(stubProgram+"# mine\n"), 0o755))
+	args := submit("--topology", "4x4", "--binary", mine, "--env", "MINE=it's a,b", "--", "env")
 	first := weft(t, args...)
 	require.Zero(t, first.code, first)
 	require.Contains(t, first.err, "sent _ray_pkg_")
 	require.Contains(t, first.out, "attempt 1: 4x4 on 4 host(s): h0 (127.0.0.10), h1 (127.0.0.11), h2 (127.0.0.12), h3 (127.0.0.13)")
 	for i := range 4 {
 		want := append([]string{
-			"MINE=it's", "TPU_ACCELERATOR_TYPE=v6e-16", "TPU_NAME=big", "TPU_TOPOLOGY=4x4",
+			"MINE=it's a,b", "TPU_ACCELERATOR_TYPE=v6e-16", "TPU_NAME=big", "TPU_TOPOLOGY=4x4",
 			"TPU_WORKER_HOSTNAMES=h0.pods,h1.pods,h2.pods,h3.pods", fmt.Sprintf("TPU_WORKER_ID=%d", i),
 		}, nineLines...)
 		require.Equal(t, want, linesOf(first.out, fmt.Sprintf("h%d", i)), first)
 	}
 	require.Contains(t, first.out, "weft ray: done\n")
 
-	second := weft(t, submit("--topology", "2x2", "--binary", stub, "--submission-id", "mine", "--", "env")...)
+	second := weft(t, submit("--topology", "2x2", "--binary", mine, "--submission-id", "mine", "--", "env")...)
 	require.Zero(t, second.code, second)
 	require.NotContains(t, second.err, "sent ", "the package is there")
 	require.Contains(t, second.err, "submitted mine\n")
