@@ -20,9 +20,7 @@ TEMP = sys.argv[1]
 DASHBOARD = "127.0.0.1"
 HEAD = "127.0.0.2"  # of 127.0.0.1 Ray makes the address of an interface that others see
 
-# The address file of this cluster lies in its own folder, not in the one that all clusters of a machine share.
-write_address = utils.write_ray_address
-utils.write_ray_address = lambda address, *_: write_address(address, TEMP)
+write_address = utils.write_ray_address  # into the cluster's own folder, not into the one that all clusters of a machine share
 
 cluster = cluster_utils.Cluster()
 nodes = {}
@@ -35,8 +33,12 @@ def add(name, environment, **params):
     os.environ.update(environment)
     params.setdefault("num_cpus", 1)
     params.setdefault("node_ip_address", HEAD)
+    # Each node unpacks jobs into a folder of its own, as on machines of their own: Ray removes what it finds there first.
+    folder = os.path.join(TEMP, name.replace("/", ""))
+    if name == "head":
+        utils.write_ray_address = lambda address, *_: write_address(address, folder)
     node = cluster.add_node(
-        wait=False, temp_dir=TEMP, object_store_memory=80_000_000, dashboard_host=DASHBOARD, **params)
+        wait=False, temp_dir=folder, object_store_memory=80_000_000, dashboard_host=DASHBOARD, **params)
     nodes[name] = node
     return {"id": node.node_id, "address": cluster.address, "dashboard": "http://" + node.webui_url if node.webui_url else ""}
 

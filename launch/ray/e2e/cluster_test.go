@@ -72,7 +72,7 @@ func startCluster(python string, nodes ...node) (*cluster, error) {
 		return nil, err
 	}
 	defer log.Close()
-	c.cmd = exec.Command(python, program, filepath.Join(dir, "ray"))
+	c.cmd = exec.Command(python, program, filepath.Join(dir, "r"))
 	c.cmd.Stderr = log
 	c.cmd.Dir = dir
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C ends the tests, which end this
