@@ -143,6 +143,12 @@ type running struct {
 
 func start(t *testing.T, args ...string) *running {
 	t.Helper()
+	return startWith(t, nil, args...)
+}
+
+// startWith starts the binary with more in its environment.
+func startWith(t *testing.T, environment []string, args ...string) *running {
+	t.Helper()
 	r := &running{cmd: exec.CommandContext(t.Context(), binary, args...), out: &buffer{}, err: &buffer{}}
 	r.cmd.Dir = t.TempDir()
 	r.cmd.Stdout, r.cmd.Stderr = r.out, r.err
@@ -151,6 +157,7 @@ func start(t *testing.T, args ...string) *running {
 			r.cmd.Env = append(r.cmd.Env, kv)
 		}
 	}
+	r.cmd.Env = append(r.cmd.Env, environment...)
 	require.NoError(t, r.cmd.Start())
 	return r
 }

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -122,4 +124,41 @@ func TestNoSlice(t *testing.T) {
 	require.Equal(t, 75, o.code, o)
 	require.Contains(t, o.out, "no slice: within 2 s none of this kind is free. This cluster has big (v6e-16, 4x4, 4 host(s)), "+
 		"one (v6e-4, 2x2, 1 host(s)), two (v6e-4, 2x2, 1 host(s))")
+}
+
+// Within the cluster, as a RayJob's entry point, the same driver runs; its exit code is the command's.
+func TestDrive(t *testing.T) {
+	t.Parallel()
+	r := startWith(t, []string{fmt.Sprintf("RAY_ADDRESS=127.0.0.2:%d", shared.ports[0])}, "ray", "drive", "--python", python, "--binary", stub,
+		"--topology", "2x2", "--accelerator-type", "TPU-V6E", "--reserve-timeout", "60s", "--", "exits", t.TempDir(), "75", "2")
+	o := r.wait(t)
+	require.Equal(t, 2, o.code, o)
+	require.Contains(t, o.out, "weft ray: preempted: starting again from what was saved\n")
+	require.Regexp(t, `(?m)^\[(one|two)/0\] attempt 2$`, o.out)
+}
+
+// An address where nobody answers, and one where another server does.
+func TestWrongAddress(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	for _, c := range []struct {
+		address string
+		code    int
+		want    string
+	}{
+		{"http://127.0.0.1:9", 1, "no Ray cluster answers at http://127.0.0.1:9: "},
+		{server.URL, 1, server.URL + " is no Ray cluster (it has no /api/version): give the address of its dashboard, usually port 8265"},
+		{"ray://127.0.0.1:10001", 2, "--address ray://127.0.0.1:10001: give the address of the cluster's dashboard"},
+	} {
+		for _, o := range []outcome{
+			weft(t, "ray", "submit", "--address", c.address, "--topology", "2x2", "--accelerator-type", "TPU-V6E", "--binary", stub, "--", "env"),
+			weft(t, "ray", "status", "--address", c.address),
+		} {
+			require.Equal(t, c.code, o.code, o)
+			require.Empty(t, o.out)
+			require.Equal(t, 1, strings.Count(o.err, "\n"), o)
+			require.Contains(t, o.err, "weft: "+c.want)
+		}
+	}
 }
