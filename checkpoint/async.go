@@ -166,17 +166,21 @@ func (a *Async) limit() int64 {
 // Where several processes save together, an error here makes the others' save fail, too.
 func (a *Async) Save(ctx context.Context, s *Snapshot) error {
 	err := a.save(ctx, s)
-	if err == nil || !a.m.opts.several() {
-		return err
-	}
-	if !a.m.opts.part() {
-		a.m.giveUp(s, err)
-		return err
-	}
-	if a.idle(ctx) == nil {
-		a.start(func(ctx context.Context) { a.m.abstain(ctx, s, err) })
+	if err != nil {
+		a.Refuse(ctx, s, err)
 	}
 	return err
+}
+
+// Refuse tells the processes that save s together with this one why it does not, so that they do not wait for it.
+func (a *Async) Refuse(ctx context.Context, s *Snapshot, why error) {
+	switch {
+	case !a.m.opts.several():
+	case !a.m.opts.part():
+		a.m.giveUp(s, why)
+	case a.idle(ctx) == nil:
+		a.start(func(ctx context.Context) { a.m.abstain(ctx, s, why) })
+	}
 }
 
 func (a *Async) save(ctx context.Context, s *Snapshot) error {
@@ -198,7 +202,9 @@ func (a *Async) save(ctx context.Context, s *Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("saving step %d: %w", s.Step, err)
 	}
-	<-a.taken
+	if a.taken != nil { // a process of several may have no state to save
+		<-a.taken
+	}
 	w := &asyncWrite{Async: a, snapshot: s, begin: begin}
 	w.stats = AsyncStats{LimitBytes: int64(len(mem))}
 	for _, l := range job.plan.loads {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"time"
 
@@ -32,6 +33,10 @@ type Evaluation struct {
 	State     *engine.State
 	// Source's epoch 0 is what is evaluated.
 	Source Source
+	// Agree tells that other hosts evaluate with this one. One that has no batch any more then goes on with Empty, its rows without
+	// a token, to the end, so that the others do not wait for it, and returns its error there: the loss is none.
+	Agree bool
+	Empty engine.Batch
 }
 
 // Do evaluates the state, which is that of a position. It runs one batch ahead of the losses that it reads. When stop is closed it
@@ -64,7 +69,8 @@ func (e *Evaluation) sums(ctx context.Context, stop <-chan struct{}) (sum float6
 	}
 	// What an error left under way has ended before the state is the caller's again.
 	defer func() { err = errors.Join(err, settle()) }()
-	for batch, err := range e.Source.Batches(ctx, 0, 0) {
+	var broken error
+	for batch, err := range e.batches(ctx, &broken) {
 		if err != nil {
 			return 0, 0, err
 		}
@@ -83,8 +89,33 @@ func (e *Evaluation) sums(ctx context.Context, stop <-chan struct{}) (sum float6
 		}
 		pending = next
 	}
-	err = settle()
+	err = errors.Join(broken, settle())
 	return sum, targets, err
+}
+
+// batches are those of the source, or with Agree as many, of which those after a failure are empty.
+func (e *Evaluation) batches(ctx context.Context, broken *error) iter.Seq2[engine.Batch, error] {
+	source := e.Source.Batches(ctx, 0, 0)
+	if !e.Agree {
+		return source
+	}
+	return func(yield func(engine.Batch, error) bool) {
+		left := e.Source.StepsPerEpoch()
+		for batch, err := range source {
+			if err != nil && ctx.Err() == nil {
+				*broken = err
+				break
+			}
+			if left--; !yield(batch, err) || err != nil {
+				return
+			}
+		}
+		for ; left > 0; left-- {
+			if !yield(e.Empty, nil) {
+				return
+			}
+		}
+	}
 }
 
 // evaluateBetween evaluates before the next step is launched, where it is time to.

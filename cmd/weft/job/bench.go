@@ -70,7 +70,7 @@ func BenchStep(ctx context.Context, b BenchConfig, console Console) (*BenchResul
 	if err != nil {
 		return nil, Input(err)
 	}
-	r := &run{Config: &c, report: newReport(console, true), globalBatch: len(batch.InputIDs) / c.MaxSeqLen}
+	r := &run{Config: &c, open: openRuntime, report: newReport(console, true), globalBatch: len(batch.InputIDs) / c.MaxSeqLen}
 	result, err := r.bench(ctx, &b, batch)
 	return result, errors.Join(err, r.close())
 }

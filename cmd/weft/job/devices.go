@@ -121,32 +121,9 @@ func openRuntime(ctx context.Context, c *Config, r *report) (*engine.Runtime, er
 	if err != nil {
 		return nil, Input(err)
 	}
-	devices := 0
-	if platform == PlatformCPU {
-		if devices, err = c.cpuDevices(); err != nil {
-			return nil, Input(err)
-		}
-		if devices > maxVirtualDevices {
-			return nil, Input(fmt.Errorf("--devices: %d virtual CPU devices are more than %d: ask for fewer", devices, maxVirtualDevices))
-		}
-	}
-	info, err := plugin.Resolve(ctx, platform, c.Plugin, r.Out)
+	o, err := runtimeOptions(ctx, c, platform, r)
 	if err != nil {
 		return nil, Input(err)
-	}
-	p, err := pjrt.Load(info.Path)
-	if err != nil {
-		return nil, Input(err)
-	}
-	o := engine.Options{Plugin: p, PluginID: info.SHA256, Logger: r.Log}
-	if o.CacheDir, err = compileCacheDir(c.CompileCache); err != nil {
-		return nil, Input(err)
-	}
-	if platform == PlatformCPU {
-		o.ClientOptions = map[string]any{"cpu_device_count": int64(devices)}
-	}
-	o.MeshFor = func(all []*pjrt.DeviceDescription) (sharding.Mesh, error) {
-		return engine.FSDPMesh(all, c.meshSize(platform, devices, len(all)))
 	}
 	rt, err := engine.Open(o)
 	if err != nil {
@@ -158,6 +135,38 @@ func openRuntime(ctx context.Context, c *Config, r *report) (*engine.Runtime, er
 		}
 	}
 	return rt, nil
+}
+
+// runtimeOptions are what the devices of a platform are opened with. It may fetch a plugin.
+func runtimeOptions(ctx context.Context, c *Config, platform string, r *report) (o engine.Options, err error) {
+	devices := 0
+	if platform == PlatformCPU {
+		if devices, err = c.cpuDevices(); err != nil {
+			return o, err
+		}
+		if devices > maxVirtualDevices {
+			return o, fmt.Errorf("--devices: %d virtual CPU devices are more than %d: ask for fewer", devices, maxVirtualDevices)
+		}
+	}
+	info, err := plugin.Resolve(ctx, platform, c.Plugin, r.Out)
+	if err != nil {
+		return o, err
+	}
+	p, err := pjrt.Load(info.Path)
+	if err != nil {
+		return o, err
+	}
+	o = engine.Options{Plugin: p, PluginID: info.SHA256, Logger: r.Log}
+	if o.CacheDir, err = compileCacheDir(c.CompileCache); err != nil {
+		return o, err
+	}
+	if platform == PlatformCPU {
+		o.ClientOptions = map[string]any{"cpu_device_count": int64(devices)}
+	}
+	o.MeshFor = func(all []*pjrt.DeviceDescription) (sharding.Mesh, error) {
+		return engine.FSDPMesh(all, c.meshSize(platform, devices, len(all)))
+	}
+	return o, nil
 }
 
 func (c *Config) meshSize(platform string, virtual, all int) int {

@@ -37,22 +37,31 @@ func (r *run) evaluation() func(context.Context, trainer.Position) (float64, err
 		return nil
 	}
 	return func(ctx context.Context, at trainer.Position) (float64, error) {
-		o := *r.Config
-		o.Shuffle, o.DropLast = false, false
-		loader, err := openLoader(&o, r.evalSet, padID(r.tok, r.files.arch.Info()), r.globalBatch, r.rows)
-		if err != nil {
-			return 0, fmt.Errorf("evaluate: %w", err)
-		}
-		e := trainer.Evaluation{Evaluator: r.eval, State: r.state, Source: batches{Loader: loader, rows: r.rows}}
-		stop := r.stop
-		if r.otherHosts() {
-			stop = nil // the others would wait for this one: all stop together, after a step
-		}
-		record, err := e.Do(ctx, stop, at)
-		if err != nil {
+		record, err := r.evaluate(ctx, at)
+		if err = r.outcome("evaluation", err); err != nil {
 			return 0, err
 		}
-		r.report.eval(record, at.StepInEpoch == r.loader.StepsPerEpoch())
-		return record.Loss, r.metrics.addEval(record)
+		return record.Loss, nil
 	}
+}
+
+// evaluate evaluates once and reports it.
+func (r *run) evaluate(ctx context.Context, at trainer.Position) (trainer.EvalRecord, error) {
+	o := *r.Config
+	o.Shuffle, o.DropLast = false, false
+	loader, err := openLoader(&o, r.evalSet, padID(r.tok, r.files.arch.Info()), r.globalBatch, r.rows)
+	if err != nil {
+		return trainer.EvalRecord{}, fmt.Errorf("evaluate: %w", err)
+	}
+	e := trainer.Evaluation{Evaluator: r.eval, State: r.state, Source: batches{Loader: loader, rows: r.rows}, Agree: r.several(), Empty: r.step.EmptyBatch()}
+	stop := r.stop
+	if r.several() {
+		stop = nil // the others would wait for this one: all stop together, after a step
+	}
+	record, err := e.Do(ctx, stop, at)
+	if err != nil {
+		return trainer.EvalRecord{}, err
+	}
+	r.report.eval(record, at.StepInEpoch == r.loader.StepsPerEpoch())
+	return record, r.metrics.addEval(record)
 }

@@ -115,7 +115,11 @@ func (m *metricsLog) add(r trainer.StepRecord) error { return m.write(r.Step, r)
 // addEval writes the line of one evaluation.
 func (m *metricsLog) addEval(r trainer.EvalRecord) error { return m.write(r.Step, r) }
 
+// write does nothing on a nil log, which hosts have that do not keep the metrics.
 func (m *metricsLog) write(step int, record any) error {
+	if m == nil {
+		return nil
+	}
 	line, err := json.Marshal(record)
 	if err != nil {
 		return fmt.Errorf("write the metrics of step %d: %w", step, err)
@@ -129,6 +133,9 @@ func (m *metricsLog) write(step int, record any) error {
 // beforeSave makes the lines durable, before a checkpoint that stands on them. On an object store that is left to later, which
 // may run while lines are added.
 func (m *metricsLog) beforeSave() (later func() error, err error) {
+	if m == nil {
+		return nil, nil
+	}
 	if m.remote == nil {
 		return nil, m.f.Sync()
 	}

@@ -40,13 +40,14 @@ func (h *history) where(e checkpoint.Entry) string {
 	return h.folder.of(e)
 }
 
-// openStorage takes the storage path for this process.
-func openStorage(c *Config, r *report) (folder place, m *checkpoint.Manager, err error) {
+// openStorage takes the storage path for this process, or for its part of what several hosts write there.
+func openStorage(c *Config, r *report, o checkpoint.Options) (folder place, m *checkpoint.Manager, err error) {
 	if folder, err = openPlace(context.Background(), c.StoragePath); err != nil {
 		return folder, nil, fmt.Errorf("--storage-path: %w", err)
 	}
 	defer folder.tellWaiting(r)()
-	m, err = checkpoint.Open(folder.fs, folder.name, checkpoint.Options{Keep: c.Keep, KeepBy: c.KeepBy, KeepLast: c.KeepLast, KeepEvery: c.KeepEvery})
+	o.Keep, o.KeepBy, o.KeepLast, o.KeepEvery = c.Keep, c.KeepBy, c.KeepLast, c.KeepEvery
+	m, err = checkpoint.Open(folder.fs, folder.name, o)
 	if err != nil {
 		return folder, nil, fmt.Errorf("--storage-path: %w", err)
 	}
@@ -300,6 +301,22 @@ func (h *history) choose(m *checkpoint.Manager, want *request, r *report) (*resu
 	return nil, nil, nil
 }
 
+// take is the candidate that another host has chosen; "" when it has chosen none.
+func (h *history) take(m *checkpoint.Manager, want *request, name string) (*resumePoint, *checkpoint.StateReader, error) {
+	if h.elsewhere != nil {
+		m = h.elsewhere
+	}
+	for _, e := range h.candidates {
+		if e.Name == name {
+			return h.usable(m, e, want)
+		}
+	}
+	if name == "" {
+		return nil, nil, nil
+	}
+	return nil, nil, fmt.Errorf("host 0 goes on from the checkpoint %s, which this host does not see: is %s the same folder on all hosts?", name, h.folder)
+}
+
 // begin is the record of a run without a checkpoint to continue from. One that made steps before it was killed binds it.
 func (h *history) begin(want *request) (runRecord, error) {
 	p := &resumePoint{where: h.folder.String(), was: h.record}
@@ -315,7 +332,7 @@ func (h *history) begin(want *request) (runRecord, error) {
 // pass drops the first candidate.
 func (h *history) pass(e checkpoint.Entry, err error, r *report) {
 	r.Log.Warn("checkpoint cannot be used, trying an older one", "checkpoint", h.where(e), "reason", oneLineError(err))
-	h.candidates = h.candidates[1:]
+	h.candidates = slices.DeleteFunc(slices.Clone(h.candidates), func(o checkpoint.Entry) bool { return o.Name == e.Name })
 }
 
 // restore fills the trained tensors of the state from a checkpoint.

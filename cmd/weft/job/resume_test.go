@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"weft/checkpoint"
 )
 
 // A file of the same name that weft did not write is not written over.
@@ -19,7 +21,7 @@ func TestForeignMetricsAreLeftAlone(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(foreign), 0o644))
 	for _, resume := range []string{ResumeAuto, ResumeNever} {
 		c := &Config{StoragePath: dir, Resume: resume}
-		folder, m, err := openStorage(c, newReport(Console{}, true))
+		folder, m, err := openStorage(c, newReport(Console{}, true), checkpoint.Options{})
 		require.NoError(t, err)
 		_, err = readHistory(c, folder, m)
 		require.NoError(t, m.Close())

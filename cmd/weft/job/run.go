@@ -38,13 +38,16 @@ func Run(ctx context.Context, c Config, stop *Stop, console Console) (*Result, e
 	if stop == nil {
 		stop = &Stop{}
 	}
-	r := &run{Config: &c, stop: stop.Request, report: newReport(console, false)}
+	r := &run{Config: &c, open: openRuntime, stop: stop.Request, report: newReport(console, false)}
 	return r.supervise(ctx, stop.Abort)
 }
 
 // run is a run being assembled, from the inputs to the loop.
 type run struct {
 	*Config
+	open     opener
+	hosts    bool // open gives a part of the devices, whatever the platform
+	faults   faults
 	stop     <-chan struct{}
 	report   *report
 	progress progress
@@ -70,6 +73,8 @@ type run struct {
 	metrics *metricsLog
 
 	globalBatch int
+	// session is the number of what the hosts of this run write together.
+	session int64
 }
 
 // inputs are what a run reads before it needs a device.
@@ -82,10 +87,16 @@ type inputs struct {
 }
 
 func (r *run) do(ctx context.Context) (*Result, error) {
-	for _, prepare := range []func(context.Context) error{
-		// The inputs before the storage: what is wrong with them leaves no folder behind.
-		r.readInputs, r.openStorage, r.openDevices, r.openModel, r.openBatches, r.chooseStart,
-	} {
+	// The inputs before the storage: what is wrong with them leaves no folder behind.
+	prepare := []func(context.Context) error{r.readInputs, r.openFirst, r.openDevices}
+	if r.slice() {
+		// Which host has the storage is known by the devices.
+		prepare = []func(context.Context) error{r.readInputs, r.openDevices, r.together("open the storage", r.openFirst)}
+	}
+	for _, prepare := range append(prepare,
+		r.openOthers, r.together("model", r.openModel), r.together("batches", r.openBatches),
+		r.together("start", r.makeRequest), r.agree, r.chooseTogether,
+	) {
 		if err := unlessDone(ctx, prepare); err != nil {
 			return nil, inputUnlessPassing(err)
 		}
@@ -93,7 +104,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	if r.from != nil && r.from.at.Epoch >= r.NumEpochs {
 		return r.alreadyDone()
 	}
-	for _, prepare := range []func(context.Context) error{r.compile, r.fillState} {
+	for _, prepare := range []func(context.Context) error{r.together("compile", r.compile), r.together("weights", r.fillState), r.restoreState} {
 		if err := unlessDone(ctx, prepare); err != nil {
 			return nil, err
 		}
@@ -112,13 +123,10 @@ func unlessDone(ctx context.Context, part func(context.Context) error) error {
 	return part(ctx)
 }
 
-// openStorage may wait for the lease of a run that died.
-func (r *run) openStorage(context.Context) (err error) {
-	if r.folder, r.manager, err = openStorage(r.Config, r.report); err != nil {
-		return err
-	}
-	r.history, err = readHistory(r.Config, r.folder, r.manager)
-	return err
+// slice tells that the devices may be those of several hosts.
+func (r *run) slice() bool {
+	platform, err := r.platform()
+	return err == nil && platform == PlatformTPU || r.hosts
 }
 
 // readInputs reads everything that needs no device.
@@ -147,13 +155,10 @@ func readInputs(c *Config) (in inputs, err error) {
 
 // openDevices may download a plugin.
 func (r *run) openDevices(ctx context.Context) (err error) {
-	if r.rt, err = openRuntime(ctx, r.Config, r.report); err != nil {
-		return err
+	if r.rt, err = r.open(ctx, r.Config, r.report); err == nil {
+		r.quietHost()
 	}
-	if here, all := len(r.rt.LocalDevices()), r.rt.Mesh().NumDevices(); here < all {
-		return fmt.Errorf("%d of the run's %d devices belong to other hosts: checkpoints are written by one process only so far; train on a slice of one host", all-here, all)
-	}
-	return nil
+	return err
 }
 
 func (r *run) openModel(context.Context) (err error) {
@@ -196,23 +201,38 @@ func (r *run) fillState(context.Context) (err error) {
 	if err := r.model.loaded(); err != nil {
 		return err
 	}
+	return nil
+}
+
+// restoreState fills the state from the checkpoint to continue from, or from an older one where that is damaged. All hosts take
+// the same.
+func (r *run) restoreState(ctx context.Context) error {
 	for r.from != nil {
 		fault := restore(r.state, r.reader, r.from.at)
-		if fault == nil || !errors.Is(fault, checkpoint.ErrDamaged) || r.history.named {
+		damaged := errors.Is(fault, checkpoint.ErrDamaged) && !r.history.named
+		if r.several() {
+			broken := fault
+			if damaged {
+				broken = nil
+			}
+			if err := r.outcome("restore", broken); err != nil {
+				return err
+			}
+			if fault = r.outcome("damage", fault); fault == nil {
+				return nil
+			}
+		} else if fault == nil || !damaged {
 			return fault
 		}
 		if err := r.reader.Close(); err != nil {
 			return err
 		}
 		r.history.pass(r.from.entry, fault, r.report)
-		if r.from, r.reader, err = r.history.choose(r.manager, r.want, r.report); err != nil {
+		if err := r.chooseTogether(ctx); err != nil {
 			return err
 		}
 		if r.from == nil {
 			return fmt.Errorf("no other checkpoint is left: %w", fault)
-		}
-		if err := r.begin(r.from.now); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -235,7 +255,7 @@ func (r *run) firstValues() engine.ParamFill {
 func (r *run) train(ctx context.Context) (*Result, error) {
 	from := r.start()
 	s, err := r.openSaver(ctx, from)
-	if err != nil {
+	if err = r.outcome("saver", err); err != nil {
 		return nil, err
 	}
 	r.progress.step.Store(int64(from.Step))
@@ -244,7 +264,7 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 	loop := trainer.Run{
 		Step: trainer.Compiled(r.step), State: r.state, Source: batches{Loader: r.loader, rows: r.rows, began: r.began, epoch: from.Epoch}, Epochs: r.NumEpochs,
 		TokensPerStep: s.tokensPerStep, LR: r.opt.Schedule.LR, From: from,
-		EvalEverySteps: r.EvalEverySteps, SaveEverySteps: r.SaveEverySteps, SaveEvery: r.SaveEvery, Agree: r.otherHosts(),
+		EvalEverySteps: r.EvalEverySteps, SaveEverySteps: r.SaveEverySteps, SaveEvery: r.SaveEvery, Agree: r.several(), Empty: r.step.EmptyBatch(),
 		Hooks: trainer.Hooks{
 			Step: func(rec trainer.StepRecord) error {
 				r.progress.step.Store(int64(rec.Step))
@@ -255,8 +275,10 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 			Eval:   r.evaluation(),
 			Save:   s.save,
 			Failed: s.failed,
+			Tell:   r.tellFailure,
 		},
 	}
+	r.faults.into(&loop)
 	r.memory()
 	r.report.begin(from.Step, r.loader.StepsPerEpoch(), r.totalSteps())
 	at, err := loop.Do(ctx, r.stop)
@@ -285,22 +307,21 @@ func (r *run) openSaver(ctx context.Context, from trainer.Position) (*saver, err
 	if err != nil {
 		return nil, err
 	}
-	if r.metrics, err = openRunMetrics(r.folder, r.manager.Owned, from); err != nil {
-		return nil, err
+	if r.process() == 0 {
+		if r.metrics, err = openRunMetrics(r.folder, r.manager.Owned, from); err != nil {
+			return nil, err
+		}
+		r.sayLost(from)
 	}
-	r.sayLost(from)
 	s := &saver{
 		folder: r.folder, manager: r.manager, model: r.model, state: r.state, record: record, metrics: r.metrics, report: r.report,
-		tokensPerStep: r.globalBatch * r.MaxSeqLen,
+		tokensPerStep: r.globalBatch * r.MaxSeqLen, several: r.several(), first: r.process() == 0, fault: r.faults.snapshot,
 	}
 	if err := s.fits(from); err != nil {
 		return nil, errors.Join(err, s.finish(ctx))
 	}
 	return s, nil
 }
-
-// otherHosts tells whether the run has devices that are not this process's.
-func (r *run) otherHosts() bool { return len(r.rt.LocalDevices()) < r.rt.Mesh().NumDevices() }
 
 // alreadyDone answers a run whose epochs are all in its checkpoint.
 func (r *run) alreadyDone() (*Result, error) {

@@ -38,6 +38,10 @@ type saver struct {
 	report  *report
 	// tokensPerStep is the number of positions of a global batch.
 	tokensPerStep int
+	// several tells that other hosts save the rest of the state, first that this one is host 0.
+	several, first bool
+	// fault, in tests, changes what is saved.
+	fault func(*checkpoint.Snapshot)
 
 	async *checkpoint.Async // from the first use on
 	// last is the newest checkpoint that this process committed; see newest.
@@ -54,7 +58,9 @@ func (s *saver) save(ctx context.Context, at trainer.Position, epochEnd bool) er
 		return err
 	}
 	if snapshot.Before, err = s.metrics.beforeSave(); err != nil {
-		return fmt.Errorf("sync the metrics: %w", err)
+		err = fmt.Errorf("sync the metrics: %w", err)
+		s.saves().Refuse(ctx, snapshot, err)
+		return err
 	}
 	return s.saves().Save(ctx, snapshot)
 }
@@ -148,8 +154,14 @@ func (s *saver) snapshot(at trainer.Position, epochEnd bool) (*checkpoint.Snapsh
 		Step: at.Step, Epoch: position.Epoch, Metrics: metrics, Data: data, Config: s.record,
 		Versions: map[string]string{"weft": weftVersion()}, State: stateTensors(s.state),
 	}
-	if epochEnd {
+	switch {
+	case epochEnd && !s.several:
 		snapshot.Model = s.modelFolder()
+	case epochEnd && s.first:
+		snapshot.Model = s.sharedFolder()
+	}
+	if s.fault != nil {
+		s.fault(snapshot)
 	}
 	return snapshot, nil
 }

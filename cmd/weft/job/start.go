@@ -11,26 +11,14 @@ import (
 	"weft/optim"
 )
 
-// chooseStart decides where the run begins and writes down what it is.
-func (r *run) chooseStart(ctx context.Context) error {
+// makeRequest finds out what is asked for.
+func (r *run) makeRequest(ctx context.Context) error {
 	content, err := r.fingerprint(ctx)
 	if err != nil {
 		return err
 	}
-	if r.want, err = r.request(content); err != nil {
-		return err
-	}
-	if r.from, r.reader, err = r.history.choose(r.manager, r.want, r.report); err != nil {
-		return err
-	}
-	if r.from != nil {
-		return r.begin(r.from.now)
-	}
-	record, err := r.history.begin(r.want)
-	if err != nil {
-		return err
-	}
-	return r.begin(record)
+	r.want, err = r.request(content)
+	return err
 }
 
 // fingerprint is that of the model.
@@ -61,6 +49,9 @@ func (r *run) begin(record runRecord) (err error) {
 	r.model.seed = uint64(first)
 	if r.began, err = r.begunLoader(record.Changes); err != nil {
 		return err
+	}
+	if r.process() > 0 {
+		return nil
 	}
 	return r.record.write(r.folder)
 }
