@@ -151,3 +151,28 @@ func TestHostThatFailsEndsAll(t *testing.T) {
 		})
 	}
 }
+
+// A host whose evaluation has no batch any more gives empty ones to the end, as many as the others wait for.
+func TestEvaluationThatFailsGoesOn(t *testing.T) {
+	gone := errors.New("the disk is gone")
+	h := &failingHost{host: &host{epochLen: 5, pause: func() {}}, data: 3, gone: gone}
+	for agree, want := range map[bool][]int{true: {0, 0, 1, 1, 1}, false: {0, 0}} {
+		e := Evaluation{Source: h, Agree: agree, Empty: engine.Batch{Rows: []engine.RowRange{{Start: 0, End: 1}}}}
+		var rows []int
+		var broken, failed error
+		for b, err := range e.batches(t.Context(), &broken) {
+			if err != nil {
+				failed = err
+				break
+			}
+			rows = append(rows, len(b.Rows))
+		}
+		require.Equal(t, want, rows)
+		if agree {
+			require.ErrorIs(t, broken, gone)
+			require.NoError(t, failed)
+		} else {
+			require.ErrorIs(t, failed, gone)
+		}
+	}
+}

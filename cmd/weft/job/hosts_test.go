@@ -137,7 +137,22 @@ func readTrained(t *testing.T, storage string) trained {
 	return out
 }
 
-// committed is the newest checkpoint; every one is whole.
+// damagedMark lies in a checkpoint that a test has damaged.
+const damagedMark = "damaged-by-the-test"
+
+// damage changes a bit of the state that one host has written in the newest checkpoint.
+func damage(t *testing.T, storage string, host int) {
+	t.Helper()
+	dir := committed(t, storage).Dir
+	path := filepath.Join(dir, checkpoint.StateDir, fmt.Sprintf("process-%04d-shard-00000.safetensors", host))
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	raw[len(raw)-1] ^= 1
+	require.NoError(t, os.WriteFile(path, raw, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, damagedMark), nil, 0o600))
+}
+
+// committed is the newest checkpoint; every one is whole, but for what a test damaged.
 func committed(t *testing.T, storage string) checkpoint.Entry {
 	t.Helper()
 	m, err := checkpoint.Open(checkpoint.OS{}, storage, checkpoint.Options{ReadOnly: true})
@@ -146,6 +161,10 @@ func committed(t *testing.T, storage string) checkpoint.Entry {
 	require.NoError(t, err)
 	require.NotEmpty(t, list)
 	for _, e := range list {
+		if _, err := os.Stat(filepath.Join(e.Dir, damagedMark)); err == nil {
+			require.ErrorIs(t, m.Verify(e), checkpoint.ErrDamaged)
+			continue
+		}
 		require.NoError(t, m.Verify(e))
 	}
 	return list[len(list)-1]
@@ -308,6 +327,9 @@ func TestLogicalHostsRun(t *testing.T) {
 				}
 			}
 			require.Equal(t, f.step, committed(t, c.StoragePath).Step)
+			if f.step == 4 {
+				damage(t, c.StoragePath, 3) // only the hosts that read it meet this: all pass it over
+			}
 			results, errs, printed := onHosts(t, c, nil)
 			for host, err := range errs {
 				require.NoError(t, err, printed[host])
