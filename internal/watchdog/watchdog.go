@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/pprof"
 	"sync"
 	"time"
@@ -131,6 +132,9 @@ func (w *Watchdog) watch() {
 	w.timer = w.o.after(p.limit-w.o.now().Sub(p.since), func() { w.expired(p) })
 }
 
+// dumpTime bounds the writing of stacks.
+const dumpTime = 10 * time.Second
+
 // expired ends the process, unless the phase has gone on since the timer was set.
 func (w *Watchdog) expired(p *phase) {
 	w.mu.Lock()
@@ -145,8 +149,15 @@ func (w *Watchdog) expired(p *phase) {
 	w.ended = true
 	w.mu.Unlock()
 	where := "stacks could not be written"
-	if file, err := w.dump(name, still); err == nil {
-		where = "stacks are in " + file
+	dumped := make(chan string, 1)
+	go func() {
+		if file, err := w.dump(name, still); err == nil {
+			dumped <- "stacks are in " + file
+		}
+	}()
+	select {
+	case where = <-dumped:
+	case <-time.After(dumpTime): // the disk stands still too
 	}
 	advice := "run the same command again"
 	if w.o.Advice != nil {
@@ -157,6 +168,9 @@ func (w *Watchdog) expired(p *phase) {
 	w.o.exit(ExitCode)
 }
 
+// notPlain is what a file's name does without.
+var notPlain = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
 // dump writes the stacks of all goroutines to a file and returns its name.
 func (w *Watchdog) dump(name string, still time.Duration) (string, error) {
 	var b bytes.Buffer
@@ -164,10 +178,11 @@ func (w *Watchdog) dump(name string, still time.Duration) (string, error) {
 	if err := pprof.Lookup("goroutine").WriteTo(&b, 2); err != nil {
 		return "", err
 	}
-	dir := w.o.Dir
-	if dir == "" {
-		dir = os.TempDir()
+	base := fmt.Sprintf("weft-stacks-%s-%d.txt", notPlain.ReplaceAllString(w.o.Host, "-"), os.Getpid())
+	file := filepath.Join(w.o.Dir, base)
+	if w.o.Dir == "" || os.WriteFile(file, b.Bytes(), 0o644) != nil {
+		file = filepath.Join(os.TempDir(), base) // a disk may be what stands still
+		return file, os.WriteFile(file, b.Bytes(), 0o644)
 	}
-	file := filepath.Join(dir, fmt.Sprintf("weft-stacks-%s-%d.txt", w.o.Host, os.Getpid()))
-	return file, os.WriteFile(file, b.Bytes(), 0o644)
+	return file, nil
 }

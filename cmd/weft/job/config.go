@@ -71,14 +71,15 @@ type Config struct {
 
 	SaveEverySteps int           `name:"save-every-steps" group:"output" default:"0" placeholder:"N" help:"Save a checkpoint after every N steps too, and not at the ends of epochs alone. It has the train state without the model folder, which 'weft checkpoint export' makes of it. 0: none."`
 	SaveEvery      time.Duration `name:"save-every" group:"output" default:"0" placeholder:"DURATION" help:"Save such a checkpoint after the step during which this time since the last save has passed, such as 10m. 0: none."`
-	GracePeriod    time.Duration `name:"grace-period" group:"output" default:"30s" placeholder:"DURATION" help:"Time from SIGTERM, SIGINT or SIGHUP to the end of the process: the step under way is finished and the state saved in it. Where that takes longer, the steps since the newest checkpoint are lost. Give less than what is between a platform's SIGTERM and its SIGKILL. 0: end without a save."`
+	DeadlineFlags
+	GracePeriod time.Duration `name:"grace-period" group:"output" default:"30s" placeholder:"DURATION" help:"Time from SIGTERM, SIGINT or SIGHUP to the end of the process: the step under way is finished and the state saved in it. Where that takes longer, the steps since the newest checkpoint are lost. Give less than what is between a platform's SIGTERM and its SIGKILL. 0: end without a save."`
 
 	Demo bool `group:"demo" help:"Train a small Gemma 4 with random weights on records inside the binary, on 4 virtual CPU devices: needs no file and no network but the CPU plugin. Other flags change it."`
 }
 
 // Check checks every value that can be checked without a file or a device. Its errors name the flag.
 func (c *Config) Check() error {
-	for _, check := range []func() error{c.checkInputs, c.checkNumbers, c.checkOptimizer, c.checkOutput} {
+	for _, check := range []func() error{c.DeadlineFlags.check, c.checkInputs, c.checkNumbers, c.checkOptimizer, c.checkOutput} {
 		if err := check(); err != nil {
 			return err
 		}

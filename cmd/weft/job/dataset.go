@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"strings"
+	"time"
 
 	"weft/checkpoint/storage"
 	"weft/data"
@@ -96,6 +97,8 @@ type batches struct {
 	// began, where there is one, is the loader of this one epoch: it began in another order.
 	began *data.Loader
 	epoch int
+	// took, if set, is told how long each batch was waited for.
+	took func(time.Duration)
 }
 
 // Batches yields the batches of an epoch from step first on.
@@ -105,14 +108,19 @@ func (b batches) Batches(ctx context.Context, epoch, first int) iter.Seq2[engine
 		loader = b.began
 	}
 	return func(yield func(engine.Batch, error) bool) {
+		asked := time.Now()
 		for batch, err := range loader.Batches(ctx, epoch, first) {
 			if err != nil {
 				yield(engine.Batch{}, err)
 				return
 			}
+			if b.took != nil {
+				b.took(time.Since(asked))
+			}
 			if !yield(engine.Batch{InputIDs: batch.InputIDs, Labels: batch.Labels, Mask: batch.Mask, Rows: b.rows}, nil) {
 				return
 			}
+			asked = time.Now()
 		}
 	}
 }

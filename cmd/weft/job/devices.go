@@ -51,13 +51,14 @@ var accelerators = map[string]struct {
 	kinds         []string
 	devicePerChip int
 }{
-	"TPU-V4":      {[]string{"TPU v4"}, 1},
-	"TPU-V5LITE":  {[]string{"TPU v5 lite", "TPU v5e"}, 1},
-	"TPU-V5LITEP": {[]string{"TPU v5 lite", "TPU v5e"}, 1},
-	"TPU-V5E":     {[]string{"TPU v5 lite", "TPU v5e"}, 1},
-	"TPU-V5P":     {[]string{"TPU v5", "TPU v5p"}, 1},
-	"TPU-V6E":     {[]string{"TPU v6 lite", "TPU v6e"}, 1},
-	"TPU-V7X":     {[]string{"TPU7x", "TPU v7x", "TPU v7"}, 2},
+	"TPU-V4":        {[]string{"TPU v4"}, 1},
+	"TPU-V5LITE":    {[]string{"TPU v5 lite", "TPU v5e"}, 1},
+	"TPU-V5LITEPOD": {[]string{"TPU v5 lite", "TPU v5e"}, 1},
+	"TPU-V5LITEP":   {[]string{"TPU v5 lite", "TPU v5e"}, 1},
+	"TPU-V5E":       {[]string{"TPU v5 lite", "TPU v5e"}, 1},
+	"TPU-V5P":       {[]string{"TPU v5", "TPU v5p"}, 1},
+	"TPU-V6E":       {[]string{"TPU v6 lite", "TPU v6e"}, 1},
+	"TPU-V7X":       {[]string{"TPU7x", "TPU v7x", "TPU v7"}, 2},
 }
 
 func acceleratorNames() string {

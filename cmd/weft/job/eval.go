@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"weft/data"
 	"weft/data/tokenizer"
@@ -53,7 +54,9 @@ func (r *run) evaluate(ctx context.Context, at trainer.Position) (trainer.EvalRe
 	if err != nil {
 		return trainer.EvalRecord{}, fmt.Errorf("evaluate: %w", err)
 	}
-	e := trainer.Evaluation{Evaluator: r.eval, State: r.state, Source: batches{Loader: loader, rows: r.rows}, Agree: r.several(), Empty: r.step.EmptyBatch()}
+	phase := fmt.Sprintf("the evaluation after step %d", at.Step)
+	defer r.dog.Enter(phase, r.StepDeadline)()
+	e := trainer.Evaluation{Evaluator: r.eval, State: r.state, Source: batches{Loader: loader, rows: r.rows, took: func(time.Duration) { r.dog.GoesOn(phase) }}, Agree: r.several(), Empty: r.step.EmptyBatch()}
 	stop := r.stop
 	if r.several() {
 		stop = nil // the others would wait for this one: all stop together, after a step

@@ -58,6 +58,7 @@ func (r *run) several() bool { return r.rt != nil && r.rt.Processes() > 1 }
 // together does a part of the preparation on every host and fails on all of them when it fails on one.
 func (r *run) together(name string, part func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
+		r.dog.GoesOn("the preparation (" + name + ")")
 		return r.outcome(name, part(ctx))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"weft/checkpoint"
 	"weft/data"
@@ -11,6 +13,7 @@ import (
 	"weft/engine"
 	"weft/engine/sharding"
 	"weft/engine/trainer"
+	"weft/internal/watchdog"
 	"weft/optim"
 )
 
@@ -73,6 +76,9 @@ type run struct {
 	metrics *metricsLog
 
 	globalBatch int
+	// dog ends the process when the run stands still in the phase that leave ends; nil before the devices are open.
+	dog   *watchdog.Watchdog
+	leave func()
 	// session is the number of what the hosts of this run write together.
 	session int64
 }
@@ -93,6 +99,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		// Which host has the storage is known by the devices.
 		prepare = []func(context.Context) error{r.readInputs, r.openDevices, r.together("open the storage", r.openFirst)}
 	}
+	defer r.leavePhase()
 	for _, prepare := range append(prepare,
 		r.openOthers, r.together("model", r.openModel), r.together("batches", r.openBatches),
 		r.together("start", r.makeRequest), r.agree, r.chooseTogether,
@@ -157,6 +164,7 @@ func readInputs(c *Config) (in inputs, err error) {
 func (r *run) openDevices(ctx context.Context) (err error) {
 	if r.rt, err = r.open(ctx, r.Config, r.report); err == nil {
 		r.quietHost()
+		r.watch()
 	}
 	return err
 }
@@ -208,6 +216,7 @@ func (r *run) fillState(context.Context) (err error) {
 // the same.
 func (r *run) restoreState(ctx context.Context) error {
 	for r.from != nil {
+		r.dog.GoesOn("loading " + r.from.where)
 		fault := restore(r.state, r.reader, r.from.at)
 		damaged := errors.Is(fault, checkpoint.ErrDamaged) && !r.history.named
 		if r.several() {
@@ -260,20 +269,27 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 	}
 	r.progress.step.Store(int64(from.Step))
 	r.progress.saver.Store(s)
+	r.enterPhase(stepPhase(from.Step), r.StepDeadline)
+	beat := startHeartbeat(r.folder, r.hostName(), r.process(), r.rt.Processes(), r.dog.Phase, r.report.Log)
+	defer beat.close()
+	var waited atomic.Int64 // for data, since the last step
 	var last trainer.EpochRecord
 	loop := trainer.Run{
-		Step: trainer.Compiled(r.step), State: r.state, Source: batches{Loader: r.loader, rows: r.rows, began: r.began, epoch: from.Epoch}, Epochs: r.NumEpochs,
+		Step: trainer.Compiled(r.step), State: r.state, Epochs: r.NumEpochs,
+		Source:        batches{Loader: r.loader, rows: r.rows, began: r.began, epoch: from.Epoch, took: func(d time.Duration) { waited.Add(int64(d)) }},
 		TokensPerStep: s.tokensPerStep, LR: r.opt.Schedule.LR, From: from,
 		EvalEverySteps: r.EvalEverySteps, SaveEverySteps: r.SaveEverySteps, SaveEvery: r.SaveEvery, Agree: r.several(), Empty: r.step.EmptyBatch(),
 		Hooks: trainer.Hooks{
 			Step: func(rec trainer.StepRecord) error {
 				r.progress.step.Store(int64(rec.Step))
+				r.dog.GoesOn(stepPhase(rec.Step))
+				beat.step(rec.Step, rec.StepTime, time.Duration(waited.Swap(0)))
 				r.report.step(rec)
 				return r.metrics.add(rec)
 			},
 			Epoch:  func(rec trainer.EpochRecord) { last = rec; r.report.epoch(rec) },
 			Eval:   r.evaluation(),
-			Save:   s.save,
+			Save:   r.watchedSave(s),
 			Failed: s.failed,
 			Tell:   r.tellFailure,
 		},
@@ -282,6 +298,7 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 	r.memory()
 	r.report.begin(from.Step, r.loader.StepsPerEpoch(), r.totalSteps())
 	at, err := loop.Do(ctx, r.stop)
+	r.enterPhase("the last save", r.SaveDeadline)
 	if late := s.finish(ctx); err == nil || late != nil && errors.Is(err, trainer.ErrStopped) {
 		err = late
 	} else if late != nil {
