@@ -10,6 +10,7 @@ job continues later; 1 failed more often than --max-failures.
 import argparse
 import collections
 import ctypes
+import json
 import os
 import signal
 import socket
@@ -29,6 +30,10 @@ ORPHAN_SECONDS = 5
 POLL_SECONDS = 1.0
 # How long a host may be silent: a machine that vanishes closes no connection, and Ray's own health check takes longer.
 SILENT_SECONDS = 20
+# What the line of weft's watchdog has in it: its host ends with 75 too, but that is a failure, which may come back each time.
+STALLED = ("stood still in ", "longer than its limit")
+# Where weft ray submit puts what --env was given: Ray prints a job's command line into its log, and a token is not to be there.
+ENV_VARIABLE = "WEFT_RAY_ENV"
 TOPOLOGY_LABEL, POD_LABEL = "ray.io/tpu-topology", "ray.io/tpu-pod-type"
 SLICE_LABEL, WORKER_LABEL = "ray.io/tpu-slice-name", "ray.io/tpu-worker-id"
 
@@ -134,6 +139,7 @@ class Placed:
         self.actor, self.about, self.slice, self.worker = actor, about, slice_name, worker
         self.code = None
         self.lost = None
+        self.stalled = False  # its watchdog ended it
         self.heard = time.monotonic()
 
     @property
@@ -154,6 +160,7 @@ class Job:
         self.stop = threading.Event()
         self.handle = None
         self.first = ""  # what went wrong first in an attempt: what follows from it is no news
+        self.deserted = False  # a host ended with 75 in an attempt and the others did not
 
     # Reservation
 
@@ -250,6 +257,8 @@ class Job:
         for pair in self.options.env:
             name, _, value = pair.partition("=")
             env[name] = value
+        env.update(json.loads(os.environ.get(ENV_VARIABLE, "{}")))
+        env[ENV_VARIABLE] = None
         return env
 
     # One attempt
@@ -274,6 +283,7 @@ class Job:
         asked = None  # when the hosts were asked to end
         patience = None
         killed = False
+        retired = None  # when the first host ended with 75
         while polls:
             done, _ = ray.wait(list(polls), num_returns=len(polls), timeout=POLL_SECONDS / 10)
             for ref in done:
@@ -298,6 +308,15 @@ class Job:
                 else:
                     say("asked to stop: each host finishes its step and saves")
                 self.tell(hosts, signal.SIGTERM)
+            if retired is None and any(h.code == RETRY for h in hosts):
+                retired = now
+            if asked is None and retired is not None and now - retired > self.options.grace:
+                # It was stopped before its first step, ran out of its grace period, or stood still. The others wait for it.
+                gone = next(h for h in hosts if h.code == RETRY)
+                self.first, self.deserted = "%s %s" % (gone.name, self.why(gone)), True
+                say(self.first + ", and the other hosts go on: stopping them")
+                asked, patience = now, ORPHAN_SECONDS
+                self.tell(hosts, signal.SIGTERM)
             if asked is not None and bad and patience > ORPHAN_SECONDS:
                 patience, asked = ORPHAN_SECONDS, now  # a host was lost while all were saving
             if asked is not None and not killed and now - asked > patience:
@@ -316,6 +335,7 @@ class Job:
             h.lost = "is lost (%s)" % type(err).__name__
             return
         for line in lines:
+            h.stalled = h.stalled or all(part in line for part in STALLED)
             print("[%s] %s" % (h.name, line), flush=True)
 
     def tell(self, hosts, number):
@@ -326,12 +346,14 @@ class Job:
     def why(self, h):
         if h.lost is not None:
             return h.lost
+        if h.stalled:
+            return "stood still"
         if h.code is not None and h.code < 0:
             return "was killed by signal %d" % -h.code
         return "ended with exit code %s" % h.code
 
     def worst(self, hosts):
-        return "; ".join("%s %s" % (h.name, self.why(h)) for h in hosts if h.code not in (0, RETRY))
+        return "; ".join("%s %s" % (h.name, self.why(h)) for h in hosts if h.stalled or h.code not in (0, RETRY))
 
     # All attempts
 
@@ -340,7 +362,7 @@ class Job:
         failures, number = 0, 0
         while True:
             number += 1
-            hosts, fault, self.first = [], None, ""
+            hosts, fault, self.first, self.deserted = [], None, "", False
             try:
                 hosts = self.attempt(number)
             except Stopped:
@@ -366,7 +388,8 @@ class Job:
             if missing:
                 say("%s: %s: give --binary, or an image that holds it" % (missing[0].name, missing[0].lost))
                 return USAGE
-            if hosts and all(c in (0, RETRY) for c in codes):
+            preempted = self.deserted or all(c in (0, RETRY) for c in codes)
+            if hosts and preempted and not any(h.stalled or h.lost for h in hosts):
                 say("preempted: starting again from what was saved")
                 continue
             failures += 1

@@ -2,6 +2,7 @@ package ray
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,10 +47,15 @@ func (d *Drive) Words() []string {
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
+// envVariable is where the driver finds Env: Ray prints a job's command line into its log, and a token is not to be there.
+const envVariable = "WEFT_RAY_ENV"
+
 // Job is the job that runs the driver out of a package.
 func (d *Drive) Job(p *Package, id string) Job {
-	return Job{
-		Entrypoint:   "exec python3 -u " + DriverName + " " + Quote(d.Words()),
+	words := *d
+	words.Env = nil
+	job := Job{
+		Entrypoint:   "exec python3 -u " + DriverName + " " + Quote(words.Words()),
 		SubmissionID: id,
 		RuntimeEnv: RuntimeEnv{WorkingDir: p.URI(), EnvVars: map[string]string{
 			// Ray kills a job that was asked to stop after 3 s, in which no state is saved.
@@ -57,6 +63,11 @@ func (d *Drive) Job(p *Package, id string) Job {
 		}},
 		Metadata: map[string]string{"job_submission_id": id, "weft": strings.Join(d.Args, " ")},
 	}
+	if len(d.Env) > 0 {
+		raw, _ := json.Marshal(d.Env) // of strings: it cannot fail
+		job.RuntimeEnv.EnvVars[envVariable] = string(raw)
+	}
+	return job
 }
 
 // Quote joins words for the shell that Ray starts an entry point with.

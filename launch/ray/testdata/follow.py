@@ -1,0 +1,107 @@
+"""Holds the driver to what it does about hosts that end with 75, with a ray of its own: python3 follow.py DRIVER."""
+
+import importlib.util
+import os
+import sys
+import types
+
+
+class RayError(Exception):
+    pass
+
+
+class Ref:
+    def __init__(self, host):
+        self.host = host
+
+
+class Actor:
+    """A host that gives lines and an exit code at its n-th poll, or runs on until it is told to end."""
+
+    def __init__(self, lines, code, after=0):
+        self.lines, self.code, self.after, self.told = lines, code, after, []
+        self.poll = types.SimpleNamespace(remote=lambda seconds: Ref(self))
+        self.signal = types.SimpleNamespace(remote=self.take)
+
+    def take(self, number):
+        self.told.append(int(number))
+        if int(number) == 9 and self.code is None:
+            self.code = -9
+
+    def answer(self):
+        self.after -= 1
+        lines, self.lines = self.lines, []
+        return lines, self.code if self.after < 0 or self.code == -9 else None
+
+
+def wait(refs, num_returns, timeout):
+    import time
+
+    time.sleep(0.005)
+    return refs, []
+
+
+def fake():
+    ray = types.ModuleType("ray")
+    ray.remote = lambda *a, **k: lambda cls: cls
+    ray.get, ray.wait, ray.kill = lambda ref: ref.host.answer(), wait, lambda actor: None
+    ray.exceptions = types.SimpleNamespace(RayError=RayError)
+    strategies = types.ModuleType("ray.util.scheduling_strategies")
+    strategies.PlacementGroupSchedulingStrategy = object
+    sys.modules.update({"ray": ray, "ray.util": types.ModuleType("ray.util"), "ray.util.scheduling_strategies": strategies})
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("driver", path)
+    driver = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(driver)
+    driver.ORPHAN_SECONDS = 0.05
+    return driver
+
+
+def run(driver, attempts, failures):
+    """Runs a job whose attempts have these actors; returns its exit code and the attempts it took."""
+    job = driver.Job(driver.parse(["--topology", "4x4", "--accelerator-type", "x", "--grace", "0.1", "--max-failures", str(failures), "--", "w"]))
+    made = iter(attempts)
+    count = [0]
+
+    def attempt(number):
+        count[0] = number
+        hosts = [driver.Placed(a, {"env": {}, "hostname": "h"}, "s", i) for i, a in enumerate(next(made))]
+        job.follow(hosts)
+        return hosts
+
+    job.attempt = attempt
+    return job.run(), count[0]
+
+
+def main():
+    fake()
+    driver = load(sys.argv[1])
+    done = lambda: [Actor([], 0), Actor([], 0)]
+    stall = 'level=ERROR msg="host s stood still in step 3 for 30m0s, longer than its limit of 30m0s: stacks are in x"'
+
+    hangs = Actor([], None)
+    assert run(driver, [[Actor([], 75), hangs], done()], 0) == (0, 2), "one that others are left behind by is no failure"
+    assert hangs.told == [15, 9], hangs.told
+
+    late = Actor([], 75, after=3)
+    assert run(driver, [[Actor([], 75), late], done()], 0) == (0, 2), "all preempted"
+    assert late.told == [], late.told
+
+    first = Actor([], 0, after=40)
+    assert run(driver, [[Actor([], 0), first]], 0) == (0, 1), "one that ends after the others, which is done, is left alone"
+    assert first.told == [], first.told
+
+    assert run(driver, [[Actor([stall], 75), Actor([], None)], done()], 1) == (0, 2), "a watchdog's end begins again"
+    assert run(driver, [[Actor([stall], 75), Actor([stall], 75)]], 0) == (1, 1), "and counts"
+
+    os.environ["WEFT_RAY_ENV"] = '{"HF_TOKEN": "t"}'
+    job = driver.Job(driver.parse(["--topology", "4x4", "--accelerator-type", "x", "--env", "A=b=c", "--", "w"]))
+    host = driver.Placed(None, {"env": {}, "hostname": "h", "ip": "1.2.3.4"}, "s", 0)
+    env = job.environment([host], host)
+    assert (env["HF_TOKEN"], env["A"], env["WEFT_RAY_ENV"]) == ("t", "b=c", None), env
+    print("held")
+
+
+main()
