@@ -134,7 +134,7 @@ func (c *tpuvmCopyCmd) Run(s streams) error {
 
 type tpuvmRunCmd struct {
 	sliceFlags
-	Env  []string `placeholder:"NAME=VALUE" help:"An environment variable for every host; can be given several times."`
+	Env  []string `sep:"none" placeholder:"NAME=VALUE" help:"An environment variable for every host; can be given several times."`
 	Args []string `arg:"" optional:"" passthrough:"" help:"-- and what weft is to do, such as -- finetune --model-id … --storage-path gs://…"`
 }
 
