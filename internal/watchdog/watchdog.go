@@ -46,6 +46,7 @@ type Watchdog struct {
 	// stack are the phases that were entered and not left: the innermost is watched, since it explains the others.
 	stack []*phase
 	timer stopper
+	due   time.Time // of the timer
 	ended bool
 }
 
@@ -129,7 +130,20 @@ func (w *Watchdog) watch() {
 		return
 	}
 	p := w.stack[n-1]
-	w.timer = w.o.after(p.limit-w.o.now().Sub(p.since), func() { w.expired(p) })
+	left := min(p.limit-w.o.now().Sub(p.since), lookEvery)
+	w.due = w.o.now().Add(left)
+	w.timer = w.o.after(left, func() { w.expired(p) })
+}
+
+// The clock runs on while a process is stopped (SIGSTOP, Ctrl-Z, a machine that is moved), though its work cannot. So a
+// timer is set for lookEvery at most, and one that is later than asleep tells that the process did not run.
+const lookEvery, asleep = 10 * time.Second, 30 * time.Second
+
+// forgive takes the time in which the process was stopped off the innermost phase. The caller holds the lock.
+func (w *Watchdog) forgive(p *phase) {
+	if late := w.o.now().Sub(w.due); late > asleep {
+		p.since = p.since.Add(late)
+	}
 }
 
 // dumpTime bounds the writing of stacks.
@@ -139,7 +153,11 @@ const dumpTime = 10 * time.Second
 func (w *Watchdog) expired(p *phase) {
 	w.mu.Lock()
 	n := len(w.stack)
-	late := !w.ended && n > 0 && w.stack[n-1] == p && w.o.now().Sub(p.since) >= p.limit
+	watched := !w.ended && n > 0 && w.stack[n-1] == p
+	if watched {
+		w.forgive(p)
+	}
+	late := watched && w.o.now().Sub(p.since) >= p.limit
 	name, still := p.name, w.o.now().Sub(p.since)
 	if !late {
 		w.watch()

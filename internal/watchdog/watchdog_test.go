@@ -22,13 +22,26 @@ type fake struct {
 
 func (c *fake) Stop() bool { was := c.f != nil; c.f = nil; return was }
 
+// pass lets time go by, with the timers that are due in it.
 func (c *fake) pass(d time.Duration) {
-	c.t = c.t.Add(d)
-	if c.f != nil && !c.t.Before(c.at) {
-		f := c.f
-		c.f = nil
-		f()
+	end := c.t.Add(d)
+	for c.f != nil && !c.at.After(end) {
+		c.t = c.at
+		c.fire()
 	}
+	c.t = end
+}
+
+// stopped is time that goes by while the process does not run: a timer is late by that.
+func (c *fake) stopped(d time.Duration) {
+	c.t = c.t.Add(d)
+	c.fire()
+}
+
+func (c *fake) fire() {
+	f := c.f
+	c.f = nil
+	f()
 }
 
 func newFake(t *testing.T, log *bytes.Buffer) (*Watchdog, *fake) {
@@ -98,6 +111,18 @@ func TestTheInnermostPhaseIsWatched(t *testing.T) {
 	c.pass(time.Second)
 	require.Equal(t, []int{75}, c.codes)
 	require.Contains(t, log.String(), "step 3")
+}
+
+func TestAStoppedProcessDoesNotStandStill(t *testing.T) {
+	w, c := newFake(t, &bytes.Buffer{})
+	w.Enter("step 3", time.Minute)
+	c.pass(30 * time.Second)
+	c.stopped(2 * time.Hour)
+	require.Empty(t, c.codes, "Ctrl-Z and fg")
+	c.pass(10 * time.Second)
+	require.Empty(t, c.codes)
+	c.pass(time.Minute)
+	require.Equal(t, []int{75}, c.codes, "then it does")
 }
 
 func TestNoLimitAndNoWatchdog(t *testing.T) {

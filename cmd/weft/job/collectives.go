@@ -8,10 +8,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"weft/engine"
 	"weft/engine/collectives"
 	"weft/engine/process"
+	"weft/internal/watchdog"
 )
 
 // CollectivesConfig is everything that `weft collectives` is told. Its field tags are its flags.
@@ -58,12 +60,31 @@ func Collectives(ctx context.Context, c CollectivesConfig, console Console, chec
 	if err != nil {
 		return nil, Input(err)
 	}
+	dog := watchCollectives(console)
+	defer dog.Enter("the opening of the devices", collectivesDeadline)()
 	rt, err := openRuntime(ctx, c.job(), newReport(console, true))
 	if err != nil {
 		return nil, err
 	}
-	report, err := c.run(rt, sizes, checked, measured)
+	dog.GoesOn("the check")
+	report, err := c.run(rt, sizes, checked, func(m *collectives.Measurement) {
+		dog.GoesOn("the measurement after " + m.Collective)
+		measured(m)
+	})
 	return report, errors.Join(err, rt.Close())
+}
+
+// collectivesDeadline bounds the check and each measurement: a host that is lost would leave the others waiting for ever.
+const collectivesDeadline = 30 * time.Minute
+
+func watchCollectives(console Console) *watchdog.Watchdog {
+	name, err := os.Hostname()
+	if err != nil {
+		name = "unknown"
+	}
+	return watchdog.New(watchdog.Options{Host: name, Log: console.Log, Advice: func() string {
+		return "a host of the slice did not start, or is lost: run weft doctor on each"
+	}})
 }
 
 // check reads what needs no device: the sizes, nil for the default ones.

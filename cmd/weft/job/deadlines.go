@@ -30,14 +30,14 @@ func (d *DeadlineFlags) check() error {
 	return nil
 }
 
-// watch begins to watch over the run, once its devices tell which host this is. What came before needs no other host.
-func (r *run) watch() {
+// watch begins to watch over the run, which is in a phase of its preparation: again once its devices tell which host this is.
+func (r *run) watch(phase string) {
 	dir := ""
 	if !storage.IsRemote(r.StoragePath) {
 		dir = r.StoragePath
 	}
 	r.dog = watchdog.New(watchdog.Options{Host: r.hostName(), Dir: dir, Log: r.report.Log, Advice: r.lost})
-	r.enterPhase("the preparation", r.CompileDeadline)
+	r.enterPhase(phase, r.CompileDeadline)
 }
 
 // enterPhase ends the phase that the run is in, and begins another.

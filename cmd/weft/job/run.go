@@ -160,11 +160,14 @@ func readInputs(c *Config) (in inputs, err error) {
 	return in, err
 }
 
-// openDevices may download a plugin.
+// openDevices may download a plugin. On a slice it waits for the other hosts.
 func (r *run) openDevices(ctx context.Context) (err error) {
+	if r.slice() {
+		r.watch("the opening of the devices")
+	}
 	if r.rt, err = r.open(ctx, r.Config, r.report); err == nil {
 		r.quietHost()
-		r.watch()
+		r.watch("the preparation")
 	}
 	return err
 }
@@ -369,6 +372,10 @@ func (r *run) completed(res *Result) *Result {
 // close releases what the run holds, in the order that the devices need.
 func (r *run) close() error {
 	r.report.end()
+	if r.several() { // a host that releases its devices may wait for the others
+		r.enterPhase("the end", r.SaveDeadline)
+		defer r.leavePhase()
+	}
 	var errs []error
 	if r.reader != nil {
 		errs = append(errs, r.reader.Close())
