@@ -279,6 +279,8 @@ class Job:
 
     def follow(self, hosts):
         """Prints the lines of all hosts until all are over. One that fails ends the others."""
+        for h in hosts:
+            h.heard = time.monotonic()  # starting may have taken a while
         polls = {h.actor.poll.remote(POLL_SECONDS): h for h in hosts if not h.over}
         asked = None  # when the hosts were asked to end
         patience = None

@@ -13,7 +13,7 @@ import (
 func TestDriverFollows(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil && os.Getenv("WEFT_CI") == "" {
-		t.Skip("there is no python3 to run the driver with")
+		t.Skip("SKIPPED: there is no python3 to run the driver with")
 	}
 	require.NoError(t, err)
 	out, err := exec.Command(python, "-B", "testdata/follow.py", "driver.py").CombinedOutput()

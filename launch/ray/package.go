@@ -51,7 +51,7 @@ func NewPackage(binary string) (*Package, error) {
 	if binary != "" {
 		f, err := os.Open(binary)
 		if err != nil {
-			return nil, fmt.Errorf("--binary: %w: give the path of a weft for Linux, or --binary weft for the one in the cluster's image", err)
+			return nil, fmt.Errorf("--binary: %w: give the path of a weft for Linux, or --binary image:weft for the one in the cluster's image", err)
 		}
 		defer f.Close()
 		if err := addFile(z, BinaryName, f); err != nil {
@@ -62,7 +62,7 @@ func NewPackage(binary string) (*Package, error) {
 		return nil, err
 	}
 	if b.Len() >= maxPackage {
-		return nil, fmt.Errorf("--binary %s: packed it has %d MB, Ray takes less than %d: put it into the cluster's image and give --binary weft", binary, b.Len()>>20, maxPackage>>20)
+		return nil, fmt.Errorf("--binary %s: packed it has %d MB, Ray takes less than %d: put it into the cluster's image and give --binary image:weft", binary, b.Len()>>20, maxPackage>>20)
 	}
 	sum := sha256.Sum256(b.Bytes())
 	return &Package{Name: "_ray_pkg_" + hex.EncodeToString(sum[:16]) + ".zip", Bytes: b.Bytes()}, nil
