@@ -8,6 +8,7 @@ job continues later; 1 failed more often than --max-failures.
 """
 
 import argparse
+import base64
 import collections
 import ctypes
 import json
@@ -33,6 +34,7 @@ SILENT_SECONDS = 20
 # What the line of weft's watchdog has in it: its host ends with 75 too, but that is a failure, which may come back each time.
 STALLED = ("stood still in ", "longer than its limit")
 # Where weft ray submit puts what --env was given: Ray prints a job's command line into its log, and a token is not to be there.
+# It is JSON in base64, since Ray replaces what looks like a variable ($NAME) in values.
 ENV_VARIABLE = "WEFT_RAY_ENV"
 TOPOLOGY_LABEL, POD_LABEL = "ray.io/tpu-topology", "ray.io/tpu-pod-type"
 SLICE_LABEL, WORKER_LABEL = "ray.io/tpu-slice-name", "ray.io/tpu-worker-id"
@@ -257,7 +259,8 @@ class Job:
         for pair in self.options.env:
             name, _, value = pair.partition("=")
             env[name] = value
-        env.update(json.loads(os.environ.get(ENV_VARIABLE, "{}")))
+        if ENV_VARIABLE in os.environ:
+            env.update(json.loads(base64.b64decode(os.environ[ENV_VARIABLE])))
         env[ENV_VARIABLE] = None
         return env
 

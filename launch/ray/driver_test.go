@@ -1,6 +1,7 @@
 package ray
 
 import (
+	"encoding/base64"
 	"os"
 	"os/exec"
 	"testing"
@@ -26,6 +27,8 @@ func TestEnvIsNotLogged(t *testing.T) {
 	d := &Drive{Topology: "4x4", AcceleratorType: "TPU-V6E", NumSlices: 1, Binary: "./weft", Env: map[string]string{"HF_TOKEN": "hf_secret"}, Args: []string{"finetune"}}
 	job := d.Job(&Package{Name: "p"}, "id")
 	require.NotContains(t, job.Entrypoint, "hf_secret")
-	require.JSONEq(t, `{"HF_TOKEN": "hf_secret"}`, job.RuntimeEnv.EnvVars["WEFT_RAY_ENV"])
+	raw, err := base64.StdEncoding.DecodeString(job.RuntimeEnv.EnvVars["WEFT_RAY_ENV"])
+	require.NoError(t, err)
+	require.JSONEq(t, `{"HF_TOKEN": "hf_secret"}`, string(raw))
 	require.Contains(t, d.Words(), "HF_TOKEN=hf_secret", "weft ray drive, within the cluster, hands it on")
 }

@@ -2,6 +2,7 @@ package ray
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,6 +49,7 @@ func (d *Drive) Words() []string {
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
 // envVariable is where the driver finds Env: Ray prints a job's command line into its log, and a token is not to be there.
+// It is JSON in base64, since Ray replaces what looks like a variable ($NAME) in values.
 const envVariable = "WEFT_RAY_ENV"
 
 // Job is the job that runs the driver out of a package.
@@ -65,7 +67,7 @@ func (d *Drive) Job(p *Package, id string) Job {
 	}
 	if len(d.Env) > 0 {
 		raw, _ := json.Marshal(d.Env) // of strings: it cannot fail
-		job.RuntimeEnv.EnvVars[envVariable] = string(raw)
+		job.RuntimeEnv.EnvVars[envVariable] = base64.StdEncoding.EncodeToString(raw)
 	}
 	return job
 }

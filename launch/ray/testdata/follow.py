@@ -1,5 +1,6 @@
 """Holds the driver to what it does about hosts that end with 75, with a ray of its own: python3 follow.py DRIVER."""
 
+import base64
 import importlib.util
 import os
 import sys
@@ -96,11 +97,11 @@ def main():
     assert run(driver, [[Actor([stall], 75), Actor([], None)], done()], 1) == (0, 2), "a watchdog's end begins again"
     assert run(driver, [[Actor([stall], 75), Actor([stall], 75)]], 0) == (1, 1), "and counts"
 
-    os.environ["WEFT_RAY_ENV"] = '{"HF_TOKEN": "t"}'
+    os.environ["WEFT_RAY_ENV"] = base64.b64encode(b'{"HF_TOKEN": "t$X"}').decode()
     job = driver.Job(driver.parse(["--topology", "4x4", "--accelerator-type", "x", "--env", "A=b=c", "--", "w"]))
     host = driver.Placed(None, {"env": {}, "hostname": "h", "ip": "1.2.3.4"}, "s", 0)
     env = job.environment([host], host)
-    assert (env["HF_TOKEN"], env["A"], env["WEFT_RAY_ENV"]) == ("t", "b=c", None), env
+    assert (env["HF_TOKEN"], env["A"], env["WEFT_RAY_ENV"]) == ("t$X", "b=c", None), env
     print("held")
 
 
