@@ -35,6 +35,8 @@ type Options struct {
 	exit  func(code int)
 	now   func() time.Time
 	after func(time.Duration, func()) stopper
+	// patience bounds the writing of stacks, and of the line on the log.
+	patience time.Duration
 }
 
 type stopper interface{ Stop() bool }
@@ -60,6 +62,7 @@ type phase struct {
 func New(o Options) *Watchdog {
 	if o.exit == nil {
 		o.exit, o.now = os.Exit, time.Now
+		o.patience = patience
 		o.after = func(d time.Duration, f func()) stopper { return time.AfterFunc(d, f) }
 	}
 	return &Watchdog{o: o}
@@ -146,8 +149,7 @@ func (w *Watchdog) forgive(p *phase) {
 	}
 }
 
-// dumpTime bounds the writing of stacks.
-const dumpTime = 10 * time.Second
+const patience = 10 * time.Second
 
 // expired ends the process, unless the phase has gone on since the timer was set.
 func (w *Watchdog) expired(p *phase) {
@@ -175,14 +177,22 @@ func (w *Watchdog) expired(p *phase) {
 	}()
 	select {
 	case where = <-dumped:
-	case <-time.After(dumpTime): // the disk stands still too
+	case <-time.After(w.o.patience): // the disk stands still too
 	}
-	advice := "run the same command again"
-	if w.o.Advice != nil {
-		advice = w.o.Advice()
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		advice := "run the same command again"
+		if w.o.Advice != nil {
+			advice = w.o.Advice()
+		}
+		w.o.Log.Error(fmt.Sprintf("host %s stood still in %s for %s, longer than its limit of %s: %s; %s",
+			w.o.Host, name, still.Round(time.Second), p.limit, where, advice))
+	}()
+	select {
+	case <-said:
+	case <-time.After(w.o.patience): // nobody reads what is printed, which may be why the work stands still
 	}
-	w.o.Log.Error(fmt.Sprintf("host %s stood still in %s for %s, longer than its limit of %s: %s; %s",
-		w.o.Host, name, still.Round(time.Second), p.limit, where, advice))
 	w.o.exit(ExitCode)
 }
 

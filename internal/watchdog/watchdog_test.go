@@ -2,6 +2,7 @@ package watchdog
 
 import (
 	"bytes"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -44,13 +45,14 @@ func (c *fake) fire() {
 	f()
 }
 
-func newFake(t *testing.T, log *bytes.Buffer) (*Watchdog, *fake) {
+func newFake(t *testing.T, log io.Writer) (*Watchdog, *fake) {
 	c := &fake{t: time.Unix(0, 0)}
 	return New(Options{
 		Host: "v6e-16-0-2", Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(log, nil)),
 		Advice: func() string { return "the newest checkpoint is X" },
 		exit:   func(code int) { c.codes = append(c.codes, code) }, now: func() time.Time { return c.t },
-		after: func(d time.Duration, f func()) stopper { c.at, c.f = c.t.Add(d), f; return c },
+		patience: patience,
+		after:    func(d time.Duration, f func()) stopper { c.at, c.f = c.t.Add(d), f; return c },
 	}), c
 }
 
@@ -123,6 +125,17 @@ func TestAStoppedProcessDoesNotStandStill(t *testing.T) {
 	require.Empty(t, c.codes)
 	c.pass(time.Minute)
 	require.Equal(t, []int{75}, c.codes, "then it does")
+}
+
+// A log that nobody reads does not keep the process: it may be what the work waits for.
+func TestAStuckLogDoesNotKeepTheProcess(t *testing.T) {
+	read, write := io.Pipe()
+	defer read.Close()
+	w, c := newFake(t, write)
+	w.o.patience = time.Second
+	w.Enter("step 3", time.Minute)
+	c.pass(time.Minute)
+	require.Equal(t, []int{75}, c.codes)
 }
 
 func TestNoLimitAndNoWatchdog(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -55,7 +56,7 @@ type heartbeat struct {
 	work  time.Duration
 	took  float64
 
-	// told are the hosts that rank 0 has spoken of, and what it said.
+	// told are the hosts that rank 0 has spoken of, and what it said, without figures: other ones are no news.
 	told map[int]string
 
 	stop chan struct{}
@@ -155,6 +156,8 @@ type heard struct {
 	ok  bool
 }
 
+var figures = regexp.MustCompile(`[0-9]+`)
+
 // look reads all heartbeats and speaks of what changed.
 func (h *heartbeat) look() {
 	all := make([]heard, h.hosts)
@@ -173,10 +176,11 @@ func (h *heartbeat) look() {
 		}
 	}
 	for i, text := range judge(all) {
-		if h.told[i] == text {
+		gist := figures.ReplaceAllString(text, "")
+		if h.told[i] == gist {
 			continue
 		}
-		h.told[i] = text
+		h.told[i] = gist
 		if text != "" {
 			h.log.Warn(text)
 		}

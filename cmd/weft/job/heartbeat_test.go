@@ -65,6 +65,10 @@ func TestHeartbeatsThroughStorage(t *testing.T) {
 	log.Reset()
 	first.look()
 	require.Empty(t, log.String(), "what was said is not said again")
+	second.step(3, 1, 800*time.Millisecond)
+	second.beat()
+	first.look()
+	require.Empty(t, log.String(), "other figures are no news")
 
 	old := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(filepath.Join(dir, heartbeatDir, "host-0001.json"), old, old))
