@@ -133,6 +133,8 @@ func TestEachFault(t *testing.T) {
 			o.System.Now = func() time.Time { return time.Now().Add(-time.Minute) }
 		}, "clock", doctor.Warn, "differ by 1m0s"},
 		"other hosts silent":    {func(t *testing.T, h *host, o *doctor.Options) {}, "hosts", doctor.Warn, "1 of 4 hosts have the same versions, [0 2 3] did not report"},
+		"hosts unknown":         {func(t *testing.T, h *host, o *doctor.Options) { clear(h.env) }, "hosts", doctor.Skip, "weft version on each host"},
+		"slice unknown":         {func(t *testing.T, h *host, o *doctor.Options) { clear(h.env) }, "slice", doctor.OK, "knows whether there are other hosts"},
 		"hosts without storage": {func(t *testing.T, h *host, o *doctor.Options) { o.Storage = "" }, "hosts", doctor.Skip, "the same --storage-path"},
 	} {
 		t.Run(name, func(t *testing.T) {

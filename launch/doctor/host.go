@@ -55,7 +55,11 @@ func (d *doctor) slice(context.Context) {
 		return
 	}
 	d.view = v
-	if v.Single() && v.Topology == nil {
+	switch {
+	case d.unnamed():
+		d.add("slice", OK, "", "the environment names no slice: the TPU's runtime alone knows whether there are other hosts")
+		return
+	case v.Single() && v.Topology == nil:
 		d.add("slice", OK, "", "the environment names no slice: this host alone")
 		return
 	}
@@ -64,6 +68,11 @@ func (d *doctor) slice(context.Context) {
 		topology = v.Topology.String()
 	}
 	d.add("slice", OK, "", "%s, %s", topology, v)
+}
+
+// unnamed tells that the environment of a TPU host says nothing of other hosts, as that of a TPU VM: its slice may have some.
+func (d *doctor) unnamed() bool {
+	return d.Platform == "tpu" && len(d.view.Hosts) == 0 && d.view.Topology == nil
 }
 
 // chips compares the chips of this host with what the environment says.
