@@ -105,6 +105,8 @@ func (o *Options) head() headGroup {
 const (
 	// jobTTL is how many seconds a finished job keeps its nodes, which are paid for: its log is in the submitter's pod too.
 	jobTTL = 60
+	// remakeTime is how long the driver waits for a slice: a lost host's node is made anew in minutes.
+	remakeTime = "15m"
 	// headRetries is how often a new cluster is made, which is when the head is lost: the driver starts weft again by itself. Each
 	// wrong command line costs as many clusters, since an operator cannot tell why a job failed.
 	headRetries = 1
@@ -115,6 +117,7 @@ func (o *Options) rayJobSpec() rayJobSpec {
 		o.BinaryPath, "ray", "drive", "--topology", shape(o.Topology),
 		"--accelerator-type", ray.AcceleratorType(o.Topology.Chip),
 		"--max-failures", strconv.Itoa(o.MaxFailures), graceFlag, o.Grace.String(),
+		"--reserve-timeout", remakeTime,
 	}
 	if o.Topology.Slices > 1 {
 		line = append(line, "--num-slices", strconv.Itoa(o.Topology.Slices))
