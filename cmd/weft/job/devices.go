@@ -128,7 +128,7 @@ func openRuntime(ctx context.Context, c *Config, r *report) (*engine.Runtime, er
 	}
 	rt, err := engine.Open(o)
 	if err != nil {
-		return nil, Input(err)
+		return nil, inputUnlessPassing(err)
 	}
 	if platform != PlatformCPU { // the virtual devices were made to fit
 		if err := c.checkFound(rt.Mesh().NumDevices(), rt.DeviceKind()); err != nil {

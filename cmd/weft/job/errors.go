@@ -2,8 +2,10 @@ package job
 
 import (
 	"errors"
+	"slices"
 
 	"weft/engine/trainer"
+	"weft/pjrt"
 )
 
 // InputError is something wrong with what the run was given, found before anything was trained.
@@ -23,16 +25,37 @@ func Input(err error) error {
 	return &InputError{Err: err}
 }
 
-// inputUnlessPassing is Input, but for what a storage says may succeed later, such as a server that does not answer: a platform
-// that starts a failed run again must not take it for wrong input.
+// inputUnlessPassing is Input, but for what may succeed later, such as a server that does not answer, or devices that another
+// process still holds: a platform that starts a failed run again must not take it for wrong input.
 func inputUnlessPassing(err error) error {
+	if passes(err) {
+		return err
+	}
+	return Input(err)
+}
+
+// passes tells that an error may not come again: so says a storage, a plugin of its devices, or another host.
+func passes(err error) bool {
 	var storage interface {
 		error
 		Temporary() bool
 		Advice() string
 	}
-	if errors.As(err, &storage) && storage.Temporary() {
-		return err
+	var devices *pjrt.Error
+	var host *passingError
+	switch {
+	case errors.As(err, &host):
+		return true
+	case errors.As(err, &storage):
+		return storage.Temporary()
+	case errors.As(err, &devices):
+		return slices.Contains(passingCodes, devices.Code)
 	}
-	return Input(err)
+	return false
 }
+
+// passingCodes are those of devices that are held, or of hosts that are lost. A plugin has others for what it is given.
+var passingCodes = []pjrt.Code{pjrt.Unavailable, pjrt.Aborted, pjrt.DeadlineExceeded, pjrt.Cancelled, pjrt.Internal, pjrt.Unknown, pjrt.DataLoss}
+
+// passingError is the failure of other hosts that may not come again.
+type passingError struct{ error }

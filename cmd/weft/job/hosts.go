@@ -71,28 +71,51 @@ func (r *run) outcome(name string, own error) error {
 	if !r.several() {
 		return own
 	}
-	reason := ""
-	if own != nil {
-		reason = oneLineError(own)
-		reason = reason[:min(len(reason), maxReason)]
-	}
-	all, err := r.rt.Exchange(name, []byte(reason))
+	all, err := r.rt.Exchange(name, reasonOf(own))
 	if err != nil {
 		return errors.Join(own, err)
 	}
 	if own != nil {
 		return fmt.Errorf("%s: %w", r.rt.HostName(r.rt.Process()), own)
 	}
+	return failureOf(all, r.rt.HostName)
+}
+
+// The first byte of a reason says whether the failure may come again: all hosts must end with the same exit code, by which a
+// platform tells whether to start them again.
+const staysByte, passesByte = '!', '~'
+
+// reasonOf is what other hosts are told of a failure; nothing where there is none.
+func reasonOf(err error) []byte {
+	if err == nil {
+		return nil
+	}
+	kind := byte(staysByte)
+	if passes(err) {
+		kind = passesByte
+	}
+	text := oneLineError(err)
+	return append([]byte{kind}, text[:min(len(text), maxReason)]...)
+}
+
+// failureOf is the error of the hosts that told a reason, nil where none did.
+func failureOf(all [][]byte, hostName func(int) string) error {
 	var failed []string
+	stays := false
 	for process, reason := range all {
 		if len(reason) > 0 {
-			failed = append(failed, fmt.Sprintf("%s: %s", r.rt.HostName(process), reason))
+			failed = append(failed, fmt.Sprintf("%s: %s", hostName(process), reason[1:]))
+			stays = stays || reason[0] == staysByte
 		}
 	}
-	if len(failed) > 0 {
-		return errors.New(strings.Join(failed, "; "))
+	if len(failed) == 0 {
+		return nil
 	}
-	return nil
+	err := errors.New(strings.Join(failed, "; "))
+	if !stays {
+		return &passingError{err}
+	}
+	return err
 }
 
 // tellFailure ends a training on all hosts: see trainer.Hooks.Tell.
