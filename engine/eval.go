@@ -68,7 +68,7 @@ func (e *Eval) Run(state *State, batch Batch) (*PendingLosses, error) {
 	sent, err := e.rt.sendBatch(e.config, batch)
 	defer DestroyAll(sent)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrNotLaunched, err)
 	}
 	args := make([]*Array, 0, e.params+len(sent))
 	results, err := e.Program.Run(append(append(args, state.values...), sent...)...)

@@ -183,7 +183,7 @@ func (m Metrics) Loss() float64 { return m.LossSum / math.Max(1, float64(m.Targe
 // Pending is the result of a step that may still be running on the devices.
 type Pending struct{ arrays []*Array }
 
-// ErrNotLaunched is wrapped by the error of a step that was not launched: the state is as it was.
+// ErrNotLaunched is wrapped by the error of a step, or of an evaluation's, that was not launched: the state is as it was.
 var ErrNotLaunched = errors.New("the step was not launched")
 
 // Run does one update of the state: it enqueues the step and returns. The state's tensors are replaced; when it fails,

@@ -80,6 +80,11 @@ func (e *Evaluation) sums(ctx context.Context, stop <-chan struct{}) (sum float6
 		default:
 		}
 		next, err := e.Evaluator.Run(e.State, batch)
+		if err != nil && e.Agree && errors.Is(err, engine.ErrNotLaunched) {
+			// The others have launched theirs, and wait.
+			broken = errors.Join(broken, err)
+			next, err = e.Evaluator.Run(e.State, e.Empty)
+		}
 		if err != nil {
 			return 0, 0, err
 		}

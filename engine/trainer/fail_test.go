@@ -176,3 +176,27 @@ func TestEvaluationThatFailsGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// launches notes the batches that it refuses to launch.
+type launches struct {
+	err  error
+	rows []int
+}
+
+func (l *launches) Run(_ *engine.State, b engine.Batch) (*engine.PendingLosses, error) {
+	l.rows = append(l.rows, len(b.Rows))
+	return nil, fmt.Errorf("%w: %w", engine.ErrNotLaunched, l.err)
+}
+
+// A host that cannot launch a batch of an evaluation launches an empty one instead; it ends when it cannot do that either.
+func TestEvaluationThatIsNotLaunchedIsLaunchedEmpty(t *testing.T) {
+	gone := errors.New("the memory is full")
+	h := &failingHost{host: &host{epochLen: 5, pause: func() {}}}
+	for agree, want := range map[bool][]int{true: {0, 1}, false: {0}} {
+		l := &launches{err: gone}
+		e := Evaluation{Evaluator: l, Source: h, Agree: agree, Empty: engine.Batch{Rows: []engine.RowRange{{Start: 0, End: 1}}}}
+		_, err := e.Do(t.Context(), nil, Position{})
+		require.ErrorIs(t, err, gone)
+		require.Equal(t, want, l.rows)
+	}
+}
