@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"weft/internal/memory"
 )
 
 // Defaults of AsyncOptions.
@@ -80,9 +82,9 @@ type Async struct {
 
 	memory *hostMemory
 	taken  chan struct{} // closed when the memory's pages are there
-	// bound is that of the memory taken; 0: undecided. available is availableMemory.
+	// bound is that of the memory taken; 0: undecided. available tells how much memory is left.
 	bound     int64
-	available func() (int64, bool)
+	available func() (memory.Left, bool)
 
 	mu      sync.Mutex
 	running chan struct{} // closed when the write has ended; nil: there was none
@@ -104,7 +106,7 @@ func NewAsync(m *Manager, o AsyncOptions) *Async {
 	if o.Backoff <= 0 {
 		o.Backoff = DefaultBackoff
 	}
-	return &Async{m: m, o: o, memory: &hostMemory{}, available: availableMemory}
+	return &Async{m: m, o: o, memory: &hostMemory{}, available: memory.Available}
 }
 
 // Prepare takes the host memory for snapshots like s ahead of the first Save, which is shorter then. It returns at once.
@@ -153,7 +155,7 @@ func (a *Async) limit() int64 {
 		return a.o.HostMemory
 	}
 	if left, ok := a.available(); ok {
-		return max(1, left/2)
+		return max(1, left.Bytes/2)
 	}
 	return math.MaxInt64
 }

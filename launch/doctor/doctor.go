@@ -76,8 +76,7 @@ type System struct {
 	Find     func(platform, override string) (plugin.Info, error)
 	Holder   func(lockFile string) int
 	LockFile string // of libtpu
-	Proc     string // /proc
-	Cgroup   string // /sys/fs/cgroup
+	Root     string // above /proc and /sys
 	Shm      string // /dev/shm
 	Hostname func() (string, error)
 	Now      func() time.Time
@@ -87,7 +86,7 @@ func (s System) orReal() System {
 	if s.Getenv == nil {
 		s = System{
 			Getenv: os.Getenv, Chips: plugin.TPUChips, Find: plugin.Find, Holder: pjrt.LockHolder,
-			LockFile: "/tmp/libtpu_lockfile", Proc: "/proc", Cgroup: "/sys/fs/cgroup", Shm: "/dev/shm",
+			LockFile: "/tmp/libtpu_lockfile", Root: "/", Shm: "/dev/shm",
 			Hostname: os.Hostname, Now: time.Now,
 		}
 	}

@@ -36,8 +36,8 @@ func newHost(t *testing.T) *host {
 	}
 	write("proc/meminfo", "MemTotal: 200000000 kB\nMemAvailable:   100000000 kB\n")
 	write("proc/4711/cmdline", "/usr/bin/python3\x00train.py\x00--steps\x0010\x00--more\x00")
-	write("cgroup/memory.max", "max\n")
-	write("cgroup/memory.current", "1000\n")
+	write("sys/fs/cgroup/memory.max", "max\n")
+	write("sys/fs/cgroup/memory.current", "1000\n")
 	h := &host{dir: dir, env: map[string]string{
 		"TPU_WORKER_ID": "1", "TPU_WORKER_HOSTNAMES": "a,b,c,d", "TPU_ACCELERATOR_TYPE": "v6e-16", "TPU_TOPOLOGY": "4x4",
 		"TPU_CHIPS_PER_HOST_BOUNDS": "2,2,1", "HOME": dir,
@@ -49,7 +49,7 @@ func newHost(t *testing.T) *host {
 			return plugin.Info{Name: platform, Platform: platform, Version: "0.0.52", Path: "/lib/libtpu.so"}, nil
 		},
 		Holder:   func(string) int { return 0 },
-		LockFile: filepath.Join(dir, "libtpu_lockfile"), Proc: filepath.Join(dir, "proc"), Cgroup: filepath.Join(dir, "cgroup"), Shm: dir,
+		LockFile: filepath.Join(dir, "libtpu_lockfile"), Root: dir, Shm: dir,
 		Hostname: func() (string, error) { return "b", nil }, Now: time.Now,
 	}
 	return h
@@ -119,7 +119,7 @@ func TestEachFault(t *testing.T) {
 		}, "libtpu lock", doctor.OK, "left of an earlier process"},
 		"no shm": {func(t *testing.T, h *host, o *doctor.Options) { o.System.Shm = filepath.Join(h.dir, "none") }, "shm", doctor.Warn, "memory volume"},
 		"little memory": {func(t *testing.T, h *host, o *doctor.Options) {
-			require.NoError(t, os.WriteFile(filepath.Join(h.dir, "cgroup/memory.max"), []byte("2000000000\n"), 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(h.dir, "sys/fs/cgroup/memory.max"), []byte("2000000000\n"), 0o644))
 		}, "memory", doctor.Warn, "1.9 GiB free of this container"},
 		"storage on a file": {func(t *testing.T, h *host, o *doctor.Options) {
 			o.Storage = filepath.Join(h.dir, "proc/meminfo")

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -9,12 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"weft/engine/process"
+	"weft/internal/memory"
 	"weft/pjrt/plugin"
 )
 
@@ -114,11 +113,11 @@ func (d *doctor) lock(context.Context) {
 
 // command is the command line of a process.
 func (d *doctor) command(pid int) string {
-	raw, err := os.ReadFile(filepath.Join(d.Proc, strconv.Itoa(pid), "cmdline"))
-	if err != nil || len(raw) == 0 {
+	line := d.kernel(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if line == "" {
 		return "of another user or container"
 	}
-	words := strings.Split(strings.TrimRight(string(raw), "\x00"), "\x00")
+	words := strings.Split(strings.TrimRight(line, "\x00"), "\x00")
 	words[0] = filepath.Base(words[0])
 	return strings.Join(words[:min(len(words), 4)], " ")
 }
@@ -140,49 +139,27 @@ func (d *doctor) shm(context.Context) {
 
 // memory looks at what this process may still take, by the machine and by its container.
 func (d *doctor) memory(context.Context) {
-	free, err := d.available()
-	if err != nil {
-		d.add("memory", Skip, "", "%v", err)
+	left, ok := memory.From(d.kernel)
+	if !ok {
+		d.add("memory", Skip, "", "the kernel does not tell")
 		return
 	}
 	from := "of this machine"
-	if limit, used, ok := d.cgroup(); ok && limit-min(used, limit) < free {
-		free, from = limit-min(used, limit), "of this container"
+	if left.Container {
+		from = "of this container"
 	}
 	status, fix := OK, ""
-	if free < leastMemory {
+	if left.Bytes < leastMemory {
 		status, fix = Warn, "give the run more memory: weft holds a slice of the largest tensor, and while it saves the host's part of the train state"
 	}
-	d.add("memory", status, fix, "%s free %s", size(free), from)
+	d.add("memory", status, fix, "%s free %s", size(uint64(left.Bytes)), from)
 }
 
-// available is MemAvailable of /proc/meminfo, in bytes.
-func (d *doctor) available() (uint64, error) {
-	f, err := os.Open(filepath.Join(d.Proc, "meminfo"))
+// kernel is the content of a file that the kernel gives, "" when it is not there.
+func (d *doctor) kernel(name string) string {
+	b, err := os.ReadFile(filepath.Join(d.Root, name))
 	if err != nil {
-		return 0, err
+		return ""
 	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if rest, ok := strings.CutPrefix(lines.Text(), "MemAvailable:"); ok {
-			kb, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			return kb << 10, err
-		}
-	}
-	return 0, fmt.Errorf("%s does not tell the free memory", f.Name())
-}
-
-// cgroup is the memory limit of the container and what it uses.
-func (d *doctor) cgroup() (limit, used uint64, ok bool) {
-	read := func(name string) (uint64, bool) {
-		raw, err := os.ReadFile(filepath.Join(d.Cgroup, name))
-		if err != nil {
-			return 0, false
-		}
-		n, err := strconv.ParseUint(strings.TrimSpace(string(raw)), 10, 64)
-		return n, err == nil // "max" is no number: no limit
-	}
-	limit, hasLimit := read("memory.max")
-	used, hasUsed := read("memory.current")
-	return limit, used, hasLimit && hasUsed
+	return string(b)
 }

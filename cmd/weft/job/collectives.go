@@ -13,6 +13,7 @@ import (
 	"weft/engine"
 	"weft/engine/collectives"
 	"weft/engine/process"
+	"weft/internal/memory"
 	"weft/internal/watchdog"
 )
 
@@ -183,11 +184,11 @@ func fitting(rt *engine.Runtime, asked []int) (sizes, leftOut []int, err error) 
 	n := rt.Mesh().NumDevices()
 	limit := 0
 	if rt.Platform() == PlatformCPU {
-		memory, err := availableMemory()
-		if err != nil {
-			return nil, nil, err
+		left, ok := memory.Available()
+		if !ok {
+			return nil, nil, errors.New("find out how much memory this host has: the kernel does not tell")
 		}
-		limit = collectives.MaxSizeOf(memory, n)
+		limit = collectives.MaxSizeOf(int(left.Bytes), n)
 	} else if limit, err = collectives.MaxSize(rt); err != nil {
 		return nil, nil, err
 	}
@@ -239,21 +240,6 @@ func parseSize(text string) (int, error) {
 		return 0, fmt.Errorf("%q is no size: give a number of bytes or one with KiB, MiB or GiB, such as 64KiB,1MiB", text)
 	}
 	return n * factor, nil
-}
-
-// availableMemory is the memory of this host that programs can have, bytes.
-func availableMemory() (int, error) {
-	raw, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0, fmt.Errorf("find out how much memory this host has: %w", err)
-	}
-	for line := range strings.Lines(string(raw)) {
-		if value, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
-			n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")))
-			return n << 10, err
-		}
-	}
-	return 0, errors.New("find out how much memory this host has: /proc/meminfo has no MemAvailable")
 }
 
 // ownIP is the address of this host that others see: its entry among the slice's hosts where that is an address, else the

@@ -1,4 +1,5 @@
-package checkpoint
+// Package memory tells how much memory a process can still take.
+package memory
 
 import (
 	"os"
@@ -6,10 +7,17 @@ import (
 	"strings"
 )
 
-// availableMemory is how much memory this process can still take without pushing others out, as the kernel says it: of the
+// Left is what there is.
+type Left struct {
+	Bytes int64
+	// Container tells that it is bounded by the container's limit, not by the machine.
+	Container bool
+}
+
+// Available is how much memory this process can still take without pushing others out, as the kernel says it: of the
 // machine, or of the container where that has less; ok is false where no system tells.
-func availableMemory() (n int64, ok bool) {
-	return availableFrom(func(name string) string {
+func Available() (left Left, ok bool) {
+	return From(func(name string) string {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			return ""
@@ -18,25 +26,25 @@ func availableMemory() (n int64, ok bool) {
 	})
 }
 
-// availableFrom is availableMemory with the files that it reads.
-func availableFrom(read func(name string) string) (n int64, ok bool) {
+// From is Available with the files that it reads; "" stands for one that is not there.
+func From(read func(name string) string) (left Left, ok bool) {
 	if kib, found := field(read("/proc/meminfo"), "MemAvailable:"); found {
-		n, ok = kib<<10, true
+		left.Bytes, ok = kib<<10, true
 	}
 	limit, err := strconv.ParseInt(strings.TrimSpace(read("/sys/fs/cgroup/memory.max")), 10, 64)
 	if err != nil {
-		return n, ok // "max", or no such file
+		return left, ok // "max", or no such file
 	}
 	used, err := strconv.ParseInt(strings.TrimSpace(read("/sys/fs/cgroup/memory.current")), 10, 64)
 	if err != nil {
-		return n, ok
+		return left, ok
 	}
 	// The page cache is counted as used, and is given back.
 	cache, _ := field(read("/sys/fs/cgroup/memory.stat"), "inactive_file")
-	if left := max(0, limit-used+cache); !ok || left < n {
-		return left, true
+	if n := max(0, limit-used+cache); !ok || n < left.Bytes {
+		return Left{Bytes: n, Container: true}, true
 	}
-	return n, ok
+	return left, ok
 }
 
 // field finds the number behind a name that begins a line.
