@@ -73,7 +73,7 @@ func (d *doctor) storage(ctx context.Context) {
 		return
 	}
 	back, readErr := storage.ReadAll(fsys, name)
-	written, timed := d.writtenAt(fsys, name)
+	written, timed := checkpoint.WrittenAt(fsys, name)
 	end := d.Now()
 	if err := fsys.Remove(name); err != nil {
 		d.add("storage", Fail, "weft deletes what it no longer needs: give the right to delete too", "delete %s: %v", storage.URL(fsys, name), err)
@@ -90,15 +90,6 @@ func (d *doctor) storage(ctx context.Context) {
 	if timed {
 		d.clock(written, begin, end)
 	}
-}
-
-func (d *doctor) writtenAt(fsys checkpoint.FS, name string) (time.Time, bool) {
-	timer, ok := fsys.(checkpoint.ModTimer)
-	if !ok {
-		return time.Time{}, false
-	}
-	at, err := timer.ModTime(name)
-	return at, err == nil
 }
 
 // clock compares this host's clock with that of the storage, which wrote something between begin and end.
@@ -248,7 +239,7 @@ func (d *doctor) tell(fsys checkpoint.FS, dir string) error {
 
 // gather reads the reports of the others, waiting for those that are not there.
 func (d *doctor) gather(ctx context.Context, fsys checkpoint.FS, dir string) (found map[int]peer, missing []int, err error) {
-	mine, timed := d.writtenAt(fsys, peerFile(dir, d.view.Global()))
+	mine, timed := checkpoint.WrittenAt(fsys, peerFile(dir, d.view.Global()))
 	found = map[int]peer{}
 	for deadline := d.Now().Add(d.Wait); ; {
 		missing = nil
@@ -286,7 +277,7 @@ func (d *doctor) read(fsys checkpoint.FS, name string, mine time.Time, timed boo
 	if err != nil {
 		return p, false, err
 	}
-	if at, known := d.writtenAt(fsys, name); known && timed && mine.Sub(at) > fresh {
+	if at, known := checkpoint.WrittenAt(fsys, name); known && timed && mine.Sub(at) > fresh {
 		return p, false, nil
 	}
 	if err := json.Unmarshal(raw, &p); err != nil {

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"weft/checkpoint"
 )
 
 // heartbeatDir is the folder under the run's own in which its hosts tell how they are.
@@ -161,7 +159,7 @@ var figures = regexp.MustCompile(`[0-9]+`)
 // look reads all heartbeats and speaks of what changed.
 func (h *heartbeat) look() {
 	all := make([]heard, h.hosts)
-	own, timed := modTime(h.file(0))
+	own, timed := h.file(0).writtenAt()
 	for i := range all {
 		raw, err := h.file(i).read()
 		if errors.Is(err, fs.ErrNotExist) {
@@ -171,7 +169,7 @@ func (h *heartbeat) look() {
 			continue
 		}
 		all[i].ok = true
-		if at, known := modTime(h.file(i)); known && timed {
+		if at, known := h.file(i).writtenAt(); known && timed {
 			all[i].age = own.Sub(at)
 		}
 	}
@@ -185,15 +183,6 @@ func (h *heartbeat) look() {
 			h.log.Warn(text)
 		}
 	}
-}
-
-func modTime(p place) (at time.Time, ok bool) {
-	timer, ok := p.fs.(checkpoint.ModTimer)
-	if !ok {
-		return at, false
-	}
-	at, err := timer.ModTime(p.name)
-	return at, err == nil
 }
 
 // judge says of each host what is to be said, "" for nothing: which are silent, and which is the slowest when the others

@@ -46,6 +46,9 @@ func (p place) size() (int64, error) {
 	return n, r.Close()
 }
 
+// writtenAt is when a file was written: see checkpoint.WrittenAt.
+func (p place) writtenAt() (time.Time, bool) { return checkpoint.WrittenAt(p.fs, p.name) }
+
 // of is the folder of one of its checkpoints, as String.
 func (p place) of(e checkpoint.Entry) string { return place{p.fs, e.Dir}.String() }
 
