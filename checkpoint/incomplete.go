@@ -20,12 +20,7 @@ func (m *Manager) Incomplete() ([]Entry, error) {
 		return nil, explain(m.root, err)
 	}
 	var list []Entry
-	for _, d := range found {
-		e, ok := parseName(d.Name)
-		if !ok || !d.Dir {
-			continue
-		}
-		e.Dir, e.Linked = path.Join(m.dir, d.Name), d.Link
+	for _, e := range m.named(found) {
 		if e.read(m.fs) {
 			continue
 		}

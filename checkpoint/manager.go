@@ -209,19 +209,25 @@ func (m *Manager) List() ([]Entry, error) {
 		return nil, fmt.Errorf("listing checkpoints: %w", err)
 	}
 	var list []Entry
-	for _, d := range found {
-		e, ok := parseName(d.Name)
-		if !ok || !d.Dir {
-			continue
+	for _, e := range m.named(found) {
+		if e.read(m.fs) {
+			list = append(list, e)
 		}
-		e.Dir, e.Linked = path.Join(m.dir, d.Name), d.Link
-		if !e.read(m.fs) {
-			continue
-		}
-		list = append(list, e)
 	}
 	sortByCommit(list)
 	return list, nil
+}
+
+// named are the folders of a listing that have the name of a checkpoint, which says nothing of what is in them.
+func (m *Manager) named(found []DirEntry) []Entry {
+	var list []Entry
+	for _, d := range found {
+		if e, ok := parseName(d.Name); ok && d.Dir {
+			e.Dir, e.Linked = path.Join(m.dir, d.Name), d.Link
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // read fills in what the manifest in e.Dir says, or what is wrong with it. False:

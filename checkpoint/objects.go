@@ -325,27 +325,23 @@ func (m *Manager) cleanObjects() (removed []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range found {
-		if _, ok := parseName(d.Name); !ok || !d.Dir {
-			continue
-		}
-		dir := path.Join(m.dir, d.Name)
-		in, ok, err := readIntent(m.fs, dir)
+	for _, e := range m.named(found) {
+		in, ok, err := readIntent(m.fs, e.Dir)
 		if err != nil {
-			return removed, fmt.Errorf("looking for an unfinished checkpoint in %s: %w", where(m.fs, dir), err)
+			return removed, fmt.Errorf("looking for an unfinished checkpoint in %s: %w", where(m.fs, e.Dir), err)
 		}
 		if !ok {
 			continue
 		}
-		committed, err := m.settle(dir, in, false)
+		committed, err := m.settle(e.Dir, in, false)
 		if errors.Is(err, ErrDamaged) || errors.Is(err, ErrNewerFormat) {
 			continue // List tells of it
 		}
 		if err != nil {
-			return removed, fmt.Errorf("removing the unfinished %s: %w", where(m.fs, dir), err)
+			return removed, fmt.Errorf("removing the unfinished %s: %w", where(m.fs, e.Dir), err)
 		}
 		if !committed {
-			removed = append(removed, d.Name)
+			removed = append(removed, e.Name)
 		}
 	}
 	return removed, nil
