@@ -39,7 +39,7 @@ func (c *doctorCmd) Run(s streams) error {
 		platform = ""
 	}
 	report := doctor.Run(ctx, doctor.Options{
-		Platform: platform, Plugin: c.Plugin, Storage: c.StoragePath, Hub: c.Hub, Endpoint: c.Endpoint, Wait: c.Wait, Version: versionText(),
+		Platform: platform, Plugin: c.Plugin, Storage: c.StoragePath, Hub: c.Hub, Endpoint: c.Endpoint, Wait: c.Wait, Version: job.Version(),
 	})
 	var err error
 	if c.JSON {

@@ -163,7 +163,7 @@ func (r *run) bench(ctx context.Context, b *BenchConfig, batch engine.Batch) (*B
 	batch.Rows = r.step.BatchRows()
 	trained, frozen := countParameters(r.model.Params())
 	out := &BenchResult{
-		Program: "weft", Version: weftVersion(), Platform: r.rt.Platform(), Plugin: r.rt.DeviceKind(), Devices: r.rt.Mesh().NumDevices(),
+		Program: "weft", Version: Version(), Platform: r.rt.Platform(), Plugin: r.rt.DeviceKind(), Devices: r.rt.Mesh().NumDevices(),
 		DType: r.ComputeDType, Layers: map[bool]string{true: "scan", false: "unrolled"}[r.Scan], Remat: r.Remat,
 		Batch: r.globalBatch, Seq: r.MaxSeqLen, NumParameters: trained + frozen, CompileS: r.step.CompileTime.Seconds(), Warmup: b.Warmup,
 	}

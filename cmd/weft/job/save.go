@@ -152,7 +152,7 @@ func (s *saver) snapshot(at trainer.Position, epochEnd bool) (*checkpoint.Snapsh
 	}
 	snapshot := &checkpoint.Snapshot{
 		Step: at.Step, Epoch: position.Epoch, Metrics: metrics, Data: data, Config: s.record,
-		Versions: map[string]string{"weft": weftVersion()}, State: stateTensors(s.state),
+		Versions: map[string]string{"weft": Version()}, State: stateTensors(s.state),
 	}
 	switch {
 	case epochEnd && !s.several:

@@ -88,25 +88,30 @@ func (r runRecord) firstSeed() (int64, error) {
 
 func newRecord(c *Config, s settings, p placement) runRecord {
 	return runRecord{
-		Format: recordFormat, Weft: weftVersion(), ModelID: c.ModelID, Dataset: c.Dataset,
+		Format: recordFormat, Weft: Version(), ModelID: c.ModelID, Dataset: c.Dataset,
 		Epochs: c.NumEpochs, Settings: s, Placement: p,
 		Retention: &retention{Keep: c.Keep, KeepBy: c.KeepBy, KeepLast: c.KeepLast, KeepEvery: c.KeepEvery},
 	}
 }
 
-// weftVersion is the module's version and the commit it was built from.
-func weftVersion() string {
+// Version is weft's: the module's, and the commit that it was built from; "unknown" for a build that does not tell.
+func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
 	}
-	version := info.Main.Version
+	var commit, modified string
 	for _, kv := range info.Settings {
-		if kv.Key == "vcs.revision" {
-			version += " " + kv.Value
+		switch kv.Key {
+		case "vcs.revision":
+			commit = " " + kv.Value
+		case "vcs.modified":
+			if kv.Value == "true" {
+				modified = " with changes"
+			}
 		}
 	}
-	return version
+	return info.Main.Version + commit + modified
 }
 
 // parseRecord reads a record, strictly: one with fields that this version does not know is of a later one.
