@@ -11,6 +11,7 @@ import (
 
 	"weft/engine"
 	"weft/engine/sharding"
+	"weft/engine/tpu"
 	"weft/pjrt"
 	"weft/pjrt/plugin"
 )
@@ -45,21 +46,22 @@ func product(dims []int) int {
 	return n
 }
 
-// accelerators are the published job's names of TPU types, what the plugin calls such a device, and how many devices a
-// chip of it is.
-var accelerators = map[string]struct {
+// accelerator is a TPU type: what the plugin calls such a device, and how many devices a chip of it is.
+type accelerator struct {
 	kinds         []string
 	devicePerChip int
-}{
-	"TPU-V4":        {[]string{"TPU v4"}, 1},
-	"TPU-V5LITE":    {[]string{"TPU v5 lite", "TPU v5e"}, 1},
-	"TPU-V5LITEPOD": {[]string{"TPU v5 lite", "TPU v5e"}, 1},
-	"TPU-V5LITEP":   {[]string{"TPU v5 lite", "TPU v5e"}, 1},
-	"TPU-V5E":       {[]string{"TPU v5 lite", "TPU v5e"}, 1},
-	"TPU-V5P":       {[]string{"TPU v5", "TPU v5p"}, 1},
-	"TPU-V6E":       {[]string{"TPU v6 lite", "TPU v6e"}, 1},
-	"TPU-V7X":       {[]string{"TPU7x", "TPU v7x", "TPU v7"}, 2},
 }
+
+// accelerators are those that have a name in a job's flags: those that weft knows, and one that it has no figures of.
+var accelerators = func() map[string]accelerator {
+	out := map[string]accelerator{"TPU-V4": {[]string{"TPU v4"}, 1}}
+	for _, c := range tpu.Chips {
+		for _, name := range c.AcceleratorTypes {
+			out[name] = accelerator{c.DeviceKinds, c.DevicesPerChip}
+		}
+	}
+	return out
+}()
 
 func acceleratorNames() string {
 	var names []string
