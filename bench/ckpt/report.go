@@ -90,7 +90,7 @@ func (r *report) markdown() string {
 	fmt.Fprintf(&b, "%s\n## Saving and loading\n\n", marks.Begin)
 	fmt.Fprintf(&b, "A train state of %.2f GB (float32 parameters and two moments, %d tensors) on one device of the CPU plugin, %s, %d cores; weft at %s. "+
 		"`make bench-ckpt`: %d rounds in one process, every kind of work in each, one after the other; medians (least–greatest) of the ratios within a round.\n\n",
-		float64(r.Bytes)/1e9, 3*(matrices+1), cpuName(), runtime.NumCPU(), revision(), len(r.Rounds))
+		float64(r.Bytes)/1e9, 3*(matrices+1), cpuName(), runtime.NumCPU(), sections.Revision(), len(r.Rounds))
 	b.WriteString("| ratio | median | least–greatest | target | held |\n|---|---|---|---|---|\n")
 	for _, x := range r.Ratios {
 		if x.Limit == 0 {
@@ -157,13 +157,4 @@ func cpuName() string {
 		return runtime.GOARCH
 	}
 	return name
-}
-
-// revision is that of the repository.
-func revision() string {
-	out, err := exec.Command("git", "describe", "--always", "--dirty").Output()
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(out))
 }

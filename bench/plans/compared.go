@@ -40,7 +40,7 @@ func (o options) compare(ctx context.Context) error {
 	if err := o.plan(ctx, compareStep, o.Effort, more, &result); err != nil {
 		return err
 	}
-	return sections.Write(o.Out, compared(o.Effort), comparedSection(result.Plans, o.Effort, revision()))
+	return sections.Write(o.Out, compared(o.Effort), comparedSection(result.Plans, o.Effort, sections.Revision()))
 }
 
 // rows are those of the table; a program's are empty where the compiler found none.

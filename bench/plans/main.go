@@ -83,7 +83,7 @@ func run(ctx context.Context, o options) error {
 	if len(plans) == 0 {
 		return fmt.Errorf("--only %s: nothing is planned under that name", strings.Join(o.Only, ","))
 	}
-	return sections.Write(o.Out, released, section(plans, o.Effort, revision()))
+	return sections.Write(o.Out, released, section(plans, o.Effort, sections.Revision()))
 }
 
 func (o options) wants(s step) bool {
@@ -120,13 +120,4 @@ func (o options) plan(ctx context.Context, s step, effort string, more []string,
 		return fmt.Errorf("weft %s: its output: %w", strings.Join(args, " "), err)
 	}
 	return nil
-}
-
-// revision is that of the repository.
-func revision() string {
-	out, err := exec.Command("git", "describe", "--always", "--dirty").Output()
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(out))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"strings"
 )
 
@@ -42,4 +43,13 @@ func Replace(old string, m Marks, text string) (string, error) {
 		return "", fmt.Errorf("it has %q without %q: put that line back where the section ends", m.Begin, m.End)
 	}
 	return before + text + after, nil
+}
+
+// Revision is that of the repository in the current folder, for the text of a section.
+func Revision() string {
+	out, err := exec.Command("git", "describe", "--always", "--dirty").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
 }
