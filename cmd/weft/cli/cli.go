@@ -68,7 +68,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
 		return exitFailed // as diff(1), without a word
 	}
 	if err != nil {
-		fmt.Fprintln(errs, "weft: "+oneLine(err))
+		fmt.Fprintln(errs, "weft: "+job.OneLine(err))
 		return exitCode(err)
 	}
 	return exitOK
@@ -142,17 +142,6 @@ func exitCode(err error) int {
 	default:
 		return exitFailed
 	}
-}
-
-// oneLine joins the lines of an error, such as those of errors.Join or of XLA, so that a log keeps it together.
-func oneLine(err error) string {
-	var lines []string
-	for line := range strings.Lines(err.Error()) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines, "; ")
 }
 
 // isTerminal tells whether w is a terminal.

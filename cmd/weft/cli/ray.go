@@ -216,7 +216,7 @@ func follow(client *ray.Client, id string, s streams) error {
 		fmt.Fprintf(s.Err, "stopping %s: its hosts save and end; once more to leave it alone\n", id)
 		go func() {
 			if err := client.Stop(ctx, id); err != nil {
-				fmt.Fprintln(s.Err, "weft: "+oneLine(err))
+				fmt.Fprintln(s.Err, "weft: "+job.OneLine(err))
 			}
 		}()
 		select {

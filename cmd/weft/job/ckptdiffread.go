@@ -119,7 +119,7 @@ func pairStates(ctx context.Context, a, b *diffSource, state bool) (listA, listB
 	case ctx.Err() != nil:
 		return nil, nil, nil, ctx.Err()
 	case errA != nil || errB != nil:
-		notes = append(notes, "tensors have the names of the train state, since a model's configuration is not at hand: "+oneLineError(cmp.Or(errA, errB)))
+		notes = append(notes, "tensors have the names of the train state, since a model's configuration is not at hand: "+OneLine(cmp.Or(errA, errB)))
 		a.drop()
 		b.drop()
 	case a.model.record.Settings.ModelContent != b.model.record.Settings.ModelContent:

@@ -103,7 +103,7 @@ func (p *ckptPlace) describe(d checkpoint.Decision) CheckpointInfo {
 	}
 	err := p.manager.Check(e)
 	if err != nil {
-		info.Error, info.State = oneLineError(err), stateOf(err)
+		info.Error, info.State = OneLine(err), stateOf(err)
 	}
 	if manifest, err := p.manager.Manifest(e); err == nil {
 		info.Devices, info.Platform = writtenBy(manifest)

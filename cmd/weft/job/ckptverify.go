@@ -84,7 +84,7 @@ func (p *ckptPlace) verify(ctx context.Context, e checkpoint.Entry, bar *byteBar
 		v.Faults = append(v.Faults, VerifyFault{File: f.File, Tensor: f.Tensor, Reason: f.Reason})
 	}
 	if err != nil {
-		v.State, v.Error = stateOf(err), oneLineError(err)
+		v.State, v.Error = stateOf(err), OneLine(err)
 	}
 	return v, nil
 }

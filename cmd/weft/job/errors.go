@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"weft/engine/trainer"
 	"weft/pjrt"
@@ -59,3 +60,14 @@ var passingCodes = []pjrt.Code{pjrt.Unavailable, pjrt.Aborted, pjrt.DeadlineExce
 
 // passingError is the failure of other hosts that may not come again.
 type passingError struct{ error }
+
+// OneLine joins the lines of an error, such as those of errors.Join or of XLA, so that a log keeps it together.
+func OneLine(err error) string {
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
+}

@@ -94,7 +94,7 @@ func reasonOf(err error) []byte {
 	if passes(err) {
 		kind = passesByte
 	}
-	text := oneLineError(err)
+	text := OneLine(err)
 	return append([]byte{kind}, text[:min(len(text), maxReason)]...)
 }
 

@@ -331,7 +331,7 @@ func (h *history) begin(want *request) (runRecord, error) {
 
 // pass drops the first candidate.
 func (h *history) pass(e checkpoint.Entry, err error, r *report) {
-	r.Log.Warn("checkpoint cannot be used, trying an older one", "checkpoint", h.where(e), "reason", oneLineError(err))
+	r.Log.Warn("checkpoint cannot be used, trying an older one", "checkpoint", h.where(e), "reason", OneLine(err))
 	h.candidates = slices.DeleteFunc(slices.Clone(h.candidates), func(o checkpoint.Entry) bool { return o.Name == e.Name })
 }
 
@@ -352,6 +352,3 @@ func readable(err error) error {
 	}
 	return fmt.Errorf("%w: nothing is lost: make the checkpoint readable and run the same command again", err)
 }
-
-// oneLineError is an error's text without line breaks.
-func oneLineError(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -78,7 +78,7 @@ func (s *saver) saved(out checkpoint.Saved) {
 		return // failed or finish return it
 	}
 	if out.Err != nil {
-		s.report.Log.Warn(oneLineError(out.Err))
+		s.report.Log.Warn(OneLine(out.Err))
 	}
 	s.mu.Lock()
 	s.last = out.Entry
