@@ -74,19 +74,27 @@ func renameChecked(oldName, newName string) error {
 	return os.Rename(oldName, newName)
 }
 
-// replacePrefix begins the name of the file in which Replace writes; a crash
-// leaves it at most, and the next Replace of that file writes over it.
+// replacePrefix begins the name of the file in which ReplaceBy writes; a crash
+// leaves it at most, and the next one for that file writes over it.
 const replacePrefix = ".weft-replace-"
 
 // Replace implements FS.
 func (o OS) Replace(name string, content []byte) error {
+	return o.ReplaceBy(name, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// ReplaceBy is Replace for content that need not be in memory at once.
+func (o OS) ReplaceBy(name string, write func(io.Writer) error) error {
 	dir, base := filepath.Split(filepath.Clean(name))
 	tmp := filepath.Join(dir, replacePrefix+base)
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
+	err = write(f)
 	if err == nil {
 		err = f.Sync()
 	}

@@ -138,7 +138,7 @@ func (d localDisk) noTemporary(t *testing.T, files, foreign map[string]string, p
 			require.True(t, folder[1] == strconv.Itoa(pid) || foreign[base] != "", "%s: %s is left", label, name)
 			continue
 		}
-		underWay := pid != 0 && (base == ".weft-replace-run.json" || base == ".weft-metrics.jsonl.tmp")
+		underWay := pid != 0 && (base == ".weft-replace-run.json" || base == ".weft-replace-metrics.jsonl")
 		require.True(t, !strings.Contains(name, ".weft-") || underWay, "%s: %s is left", label, name)
 	}
 }

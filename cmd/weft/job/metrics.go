@@ -48,13 +48,13 @@ func openMetrics(dir string, from trainer.Position) (*metricsLog, error) {
 func cutMetrics(path string, from trainer.Position) (kept []int, err error) {
 	old, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, replaceFile(path, func(io.Writer) error { return nil })
+		return nil, checkpoint.OS{}.ReplaceBy(path, func(io.Writer) error { return nil })
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer old.Close()
-	err = replaceFile(path, func(w io.Writer) (err error) {
+	err = checkpoint.OS{}.ReplaceBy(path, func(w io.Writer) (err error) {
 		kept, err = copyLines(w, old, from)
 		return err
 	})
@@ -152,23 +152,4 @@ func (m *metricsLog) close() error {
 		err = later()
 	}
 	return errors.Join(err, m.f.Close())
-}
-
-// replaceFile writes a file under a temporary name, syncs and renames it. The name is always the same, so that what a kill
-// leaves behind is written over; the lock of the storage path keeps others away.
-func replaceFile(path string, write func(io.Writer) error) (err error) {
-	tmp := filepath.Join(filepath.Dir(path), ".weft-"+filepath.Base(path)+".tmp")
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp)
-		}
-	}()
-	if err = errors.Join(write(f), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
 }
