@@ -18,17 +18,61 @@ import (
 // operation. It knows what is durable: file bytes up to the last Sync, folder
 // entries up to the last SyncDir. reboot drops the rest, or keeps some of it.
 type memFS struct {
-	mu     sync.Mutex
-	root   *node
-	locks  map[string][]byte
-	free   int64
+	mu    sync.Mutex
+	root  *node
+	locks map[string][]byte
+	free  int64
+	injector
+}
+
+// injector counts operations and has the one that it is armed for fail.
+type injector struct {
 	ops    int
 	failAt int // 0: never
 	fault  fault
-	err    error // injected by failBefore and failAfter
+	err    error // of failBefore and failAfter
 	rng    *rand.Rand
 	dead   bool
 	trace  []string
+}
+
+func newInjector() injector { return injector{rng: rand.New(rand.NewSource(1))} }
+
+// arm makes the n-th operation from now on fail.
+func (i *injector) arm(n int, f fault, err error, seed int64) {
+	i.ops, i.failAt, i.fault, i.err, i.rng, i.trace = 0, n, f, err, rand.New(rand.NewSource(seed)), nil
+}
+
+// fired tells whether the armed fault has happened, and disarms.
+func (i *injector) fired() bool {
+	f := i.ops >= i.failAt
+	i.failAt = 0
+	return f
+}
+
+// count counts an operation; due tells that it is the one to fail.
+func (i *injector) count(what string) (due bool) {
+	i.ops++
+	i.trace = append(i.trace, what)
+	return i.ops == i.failAt
+}
+
+// fail is the operation that fails.
+func (i *injector) fail(what string, do func() error) error {
+	switch i.fault {
+	case failBefore:
+		return fmt.Errorf("%s: %w", what, i.err)
+	case failAfter:
+		if err := do(); err != nil {
+			return err
+		}
+		return fmt.Errorf("%s: %w", what, i.err)
+	}
+	if i.rng.Intn(2) == 0 {
+		_ = do()
+	}
+	i.dead = true
+	return errCrash
 }
 
 // fault is what happens at the operation failAt.
@@ -66,48 +110,20 @@ func (n *node) change(apply func(map[string]*node), names ...string) {
 }
 
 func newMemFS() *memFS {
-	return &memFS{root: newDir(), locks: map[string][]byte{}, free: 1 << 40, rng: rand.New(rand.NewSource(1))}
-}
-
-// arm makes the n-th operation from now on fail.
-func (m *memFS) arm(n int, f fault, err error, seed int64) {
-	m.ops, m.failAt, m.fault, m.err, m.rng = 0, n, f, err, rand.New(rand.NewSource(seed))
-	m.trace = nil
-}
-
-// fired tells whether the armed fault has happened, and disarms.
-func (m *memFS) fired() bool {
-	f := m.ops >= m.failAt
-	m.failAt = 0
-	return f
+	return &memFS{root: newDir(), locks: map[string][]byte{}, free: 1 << 40, injector: newInjector()}
 }
 
 // step counts an operation. do is run unless a fault forbids it.
 func (m *memFS) step(what string, do func() error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.dead {
-		return errCrash
-	}
-	m.ops++
-	m.trace = append(m.trace, what)
-	if m.failAt == 0 || m.ops != m.failAt {
-		return do()
-	}
 	switch {
-	case m.fault == failBefore:
-		return fmt.Errorf("%s: %w", what, m.err)
-	case m.fault == failAfter:
-		if err := do(); err != nil {
-			return err
-		}
-		return fmt.Errorf("%s: %w", what, m.err)
+	case m.dead:
+		return errCrash
+	case m.count(what):
+		return m.fail(what, do)
 	}
-	if m.rng.Intn(2) == 0 {
-		_ = do()
-	}
-	m.dead = true
-	return errCrash
+	return do()
 }
 
 // clone copies the tree as it is; everything in the copy is durable.

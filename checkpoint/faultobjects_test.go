@@ -2,11 +2,9 @@ package checkpoint
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
-	"math/rand"
 	"slices"
 	"strings"
 	"sync"
@@ -56,63 +54,33 @@ func (o *objects) tree() map[string]string {
 type objClient struct {
 	*objects
 	created map[string]int // generations
-	ops     int
-	failAt  int // 0: never
-	fault   fault
-	err     error
-	rng     *rand.Rand
-	dead    bool
-	trace   []string
-	pause   chan chan struct{} // at failAt: tells that it waits, and for what
+	injector
+	pause chan chan struct{} // at failAt: tells that it waits, and for what
 }
 
 func (o *objects) client() *objClient {
-	return &objClient{objects: o, created: map[string]int{}, rng: rand.New(rand.NewSource(1))}
+	return &objClient{objects: o, created: map[string]int{}, injector: newInjector()}
 }
 
-func (c *objClient) arm(n int, f fault, err error, seed int64) {
-	c.ops, c.failAt, c.fault, c.err, c.rng, c.trace = 0, n, f, err, rand.New(rand.NewSource(seed)), nil
-}
-
-func (c *objClient) fired() bool {
-	f := c.ops >= c.failAt
-	c.failAt = 0
-	return f
-}
-
+// step counts an operation; only what it does to the objects holds their lock.
 func (c *objClient) step(what string, do func() error) error {
 	if c.dead {
 		return errCrash
 	}
-	c.ops++
-	c.trace = append(c.trace, what)
 	locked := func() error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return do()
 	}
-	if c.failAt == 0 || c.ops != c.failAt {
-		return locked()
-	}
-	switch {
-	case c.pause != nil:
+	switch due := c.count(what); {
+	case due && c.pause != nil:
 		goOn := make(chan struct{})
 		c.pause <- goOn
 		<-goOn
-		return locked()
-	case c.fault == failBefore:
-		return fmt.Errorf("%s: %w", what, c.err)
-	case c.fault == failAfter:
-		if err := locked(); err != nil {
-			return err
-		}
-		return fmt.Errorf("%s: %w", what, c.err)
+	case due:
+		return c.fail(what, locked)
 	}
-	if c.rng.Intn(2) == 0 {
-		_ = locked()
-	}
-	c.dead = true
-	return errCrash
+	return locked()
 }
 
 // set makes an object of this client.
