@@ -11,13 +11,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
+	"weft/internal/build"
 	"weft/internal/pyenv"
 	"weft/pjrt/plugin"
 )
@@ -120,10 +120,8 @@ func prepare(ctx context.Context, o options, work string) (*bench, error) {
 	if err := os.WriteFile(b.script, jaxScript, 0o644); err != nil {
 		return nil, fmt.Errorf("write the JAX program: %w", err)
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", b.weft, "weft/cmd/weft")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build weft: %w: %s; run this in the repository", err, out)
+	if err := build.Weft(ctx, b.weft); err != nil {
+		return nil, fmt.Errorf("%w; run this in the repository", err)
 	}
 	fmt.Fprintf(os.Stderr, "bench: writing the weights of %s\n", config)
 	_, err = b.output(ctx, b.jaxCommand(ctx, "jax-cpu", "--write-inputs", b.inputs, "--config", config,

@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"weft/bench/internal/sections"
+	"weft/internal/build"
 )
 
 // step is what is planned: the published job's settings, batch 4 × 512 a device.
@@ -60,10 +61,8 @@ func run(ctx context.Context, o options) error {
 	defer os.RemoveAll(work)
 	if o.Weft == "" {
 		o.Weft = filepath.Join(work, "weft")
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", o.Weft, "weft/cmd/weft")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("build weft: %w: %s; run this in the repository", err, out)
+		if err := build.Weft(ctx, o.Weft); err != nil {
+			return fmt.Errorf("%w; run this in the repository", err)
 		}
 	}
 	if o.Compare {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"weft/internal/build"
 	"weft/internal/golden"
 	"weft/pjrt/pjrttest"
 )
@@ -151,10 +151,7 @@ func brokenReduction(t *testing.T) string {
 	list, err := json.Marshal(map[string]map[string]string{"Replace": {source: changed}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(overlay, list, 0o644))
-	build := exec.Command("go", "build", "-trimpath", "-overlay", overlay, "-o", broken, "weft/cmd/weft")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	require.NoError(t, build.Weft(t.Context(), broken, "-overlay", overlay))
 	return broken
 }
 

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"weft/checkpoint"
+	"weft/internal/build"
 )
 
 // Kills of a run of the tests, and the variable of the long target that asks for more.
@@ -35,12 +37,7 @@ const (
 // faultBinary is weft built with kill points under its storage; see checkpoint/storage/hook.go.
 var faultBinary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(binary), "weft-fault")
-	build := exec.Command("go", "build", "-trimpath", "-tags", "weftfault", "-o", path, "weft/cmd/weft")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build weft with faults: %w\n%s", err, out)
-	}
-	return path, nil
+	return path, build.Weft(context.Background(), path, "-tags", "weftfault")
 })
 
 // crash is a run that is killed again and again, and what it must come to all the same.

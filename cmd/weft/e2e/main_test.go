@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"weft/internal/build"
 	"weft/pjrt/plugin"
 )
 
@@ -38,10 +39,8 @@ func runTests(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	binary, cache = filepath.Join(dir, "weft"), filepath.Join(dir, "compile")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "weft/cmd/weft")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build weft: %w\n%s", err, out)
+	if err := build.Weft(context.Background(), binary, "-ldflags", "-s -w"); err != nil {
+		return 1, err
 	}
 	// Outside of the runs, whose output is compared.
 	if _, err := plugin.Ensure(context.Background(), "cpu", os.Stderr); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"weft/internal/build"
 	"weft/internal/pyenv"
 	"weft/pjrt/plugin"
 )
@@ -51,10 +52,8 @@ func runTests(m *testing.M) (code int, err error) {
 	} else if err != nil {
 		return 1, err
 	}
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "weft/cmd/weft")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build weft: %w\n%s", err, out)
+	if err := build.Weft(context.Background(), binary, "-ldflags", "-s -w"); err != nil {
+		return 1, err
 	}
 	if _, err := plugin.Ensure(context.Background(), "cpu", os.Stderr); err != nil {
 		return 1, err
