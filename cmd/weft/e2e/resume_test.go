@@ -201,10 +201,10 @@ func damagedCheckpoint(t *testing.T, storage, last string) {
 	require.Equal(t, readMetrics(t, storage), readMetrics(t, copied)[:demoSteps])
 }
 
-// A request to stop while the step is being compiled is answered at once: there is nothing to save.
-func TestStopWhileCompiling(t *testing.T) {
-	storage := filepath.Join(t.TempDir(), "run")
-	cmd := command(t, demoArgs(storage, "--compile-cache", "off")...)
+// signalWhileCompiling starts a run, sends it a signal when it says that it compiles, and waits for its end; out is what it
+// printed after that line.
+func signalWhileCompiling(t testing.TB, cmd *exec.Cmd, sig os.Signal) outcome {
+	t.Helper()
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	var errs strings.Builder
@@ -213,15 +213,22 @@ func TestStopWhileCompiling(t *testing.T) {
 	reader := bufio.NewReader(out)
 	for line := ""; !strings.HasPrefix(line, "program   compiling"); {
 		line, err = reader.ReadString('\n')
-		require.NoError(t, err)
+		require.NoError(t, err, errs.String())
 	}
-	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+	require.NoError(t, cmd.Process.Signal(sig))
 	rest, err := io.ReadAll(reader)
 	require.NoError(t, err)
 	_ = cmd.Wait()
-	require.Equal(t, 75, cmd.ProcessState.ExitCode(), errs.String())
-	require.Empty(t, string(rest))
-	require.Equal(t, "weft: stopped before the end: no step had begun; run the same command again\n", errs.String())
+	return outcome{cmd.ProcessState.ExitCode(), string(rest), errs.String()}
+}
+
+// A request to stop while the step is being compiled is answered at once: there is nothing to save.
+func TestStopWhileCompiling(t *testing.T) {
+	storage := filepath.Join(t.TempDir(), "run")
+	o := signalWhileCompiling(t, command(t, demoArgs(storage, "--compile-cache", "off")...), syscall.SIGINT)
+	require.Equal(t, 75, o.code, o.err)
+	require.Empty(t, o.out)
+	require.Equal(t, "weft: stopped before the end: no step had begun; run the same command again\n", o.err)
 	require.Empty(t, checkpoints(t, storage))
 
 	// A run that never made a step binds nobody: other settings are welcome.

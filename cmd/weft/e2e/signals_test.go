@@ -239,26 +239,13 @@ func (c *crash) nohup(t *testing.T) {
 			require.NoError(t, err)
 			cmd.Path = sh
 		}
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
-		var errs strings.Builder
-		cmd.Stderr = &errs
-		require.NoError(t, cmd.Start())
-		reader := bufio.NewReader(out)
-		for line := ""; !strings.HasPrefix(line, "program   compiling"); {
-			line, err = reader.ReadString('\n')
-			require.NoError(t, err, errs.String())
-		}
-		require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
-		_, err = reader.WriteTo(&strings.Builder{})
-		require.NoError(t, err)
-		_ = cmd.Wait()
+		o := signalWhileCompiling(t, cmd, syscall.SIGHUP)
 		if ignored {
-			require.Zero(t, cmd.ProcessState.ExitCode(), errs.String())
+			require.Zero(t, o.code, o.err)
 			c.requireWhole(t, storage)
 			continue
 		}
-		require.Equal(t, 75, cmd.ProcessState.ExitCode(), errs.String())
+		require.Equal(t, 75, o.code, o.err)
 		c.requireContinues(t, storage)
 	}
 }
