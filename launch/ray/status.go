@@ -180,11 +180,8 @@ func (s Slice) missing() []int {
 		return nil
 	}
 	perHost := int(s.Hosts[0].Resources["TPU"])
-	if pod := strings.LastIndexByte(s.PodType, '-'); pod > 0 && strings.HasPrefix(s.PodType, "tpu7x") {
-		// A TPU7x host may offer two resources a chip.
-		if perHost > 4 {
-			perHost /= 2
-		}
+	if strings.HasPrefix(s.PodType, "tpu7x-") && perHost > 4 {
+		perHost /= 2 // such a host may offer two resources a chip
 	}
 	var missing []int
 	for id := range max(1, chips/perHost) {
