@@ -223,7 +223,7 @@ func (m *ckptModel) checkState() error {
 func (m *ckptModel) read(p engine.Param, r sharding.Region, dst []byte) error {
 	switch {
 	case p.Trainable:
-		return m.readState(p.Name, r, dst)
+		return m.reader.ReadRegionAs(p.Name, safetensors.F32, r.Start, r.Size, dst)
 	case m.source == nil:
 		seed, err := m.record.firstSeed()
 		if err != nil {
@@ -242,18 +242,6 @@ func (m *ckptModel) read(p engine.Param, r sharding.Region, dst []byte) error {
 		return roundTrip(dst, fileDTypes[deviceDTypes[d]])
 	}
 	return nil
-}
-
-func (m *ckptModel) readState(name string, r sharding.Region, dst []byte) error {
-	t, _ := m.reader.Lookup(name)
-	if t.DType == safetensors.F32 {
-		return m.reader.ReadRegion(name, r.Start, r.Size, dst)
-	}
-	raw := make([]byte, len(dst)/4*t.DType.Size())
-	if err := m.reader.ReadRegion(name, r.Start, r.Size, raw); err != nil {
-		return err
-	}
-	return safetensors.Convert(dst, safetensors.F32, raw, t.DType)
 }
 
 // roundTrip rounds float32 values to what another dtype can hold.
