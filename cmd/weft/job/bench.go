@@ -82,7 +82,7 @@ func (b *BenchConfig) job() Config {
 			ModelID: b.ConfigPath, Freeze: FreezeAuto, ParamDType: DTypeAuto, ComputeDType: b.DType, Remat: b.Remat, Scan: b.Scan,
 		},
 		BatchFlags: BatchFlags{MaxSeqLen: b.Seq},
-		RandomInit: b.Weights == "", Platform: b.Platform, Devices: b.Devices, Plugin: b.Plugin, CompileCache: b.CompileCache,
+		RandomInit: b.Weights == "", DeviceFlags: DeviceFlags{Platform: b.Platform, Devices: b.Devices, Plugin: b.Plugin, CompileCache: b.CompileCache},
 		Seed: b.Seed, LearningRate: b.LearningRate, WeightDecay: b.WeightDecay,
 		Beta1: optim.DefaultBeta1, Beta2: optim.DefaultBeta2, Eps: optim.DefaultEps, Schedule: "constant",
 	}

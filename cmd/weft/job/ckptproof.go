@@ -114,7 +114,7 @@ func (x *export) openProof(ctx context.Context, batch func(devices int) proofBat
 			err = errors.Join(err, p.close())
 		}
 	}()
-	c := &Config{Platform: x.Platform, Devices: x.Devices, Plugin: x.Plugin, CompileCache: x.CompileCache}
+	c := &DeviceFlags{Platform: x.Platform, Devices: x.Devices, Plugin: x.Plugin, CompileCache: x.CompileCache}
 	if p.rt, err = openRuntime(ctx, c, x.report); err != nil {
 		return p, err
 	}

@@ -25,13 +25,7 @@ type CollectivesConfig struct {
 	Warmup    int    `group:"check" default:"2" placeholder:"N" help:"Runs before those that are timed."`
 	Repeats   int    `group:"check" default:"10" placeholder:"N" help:"Runs to take the median of."`
 
-	Platform        string `group:"devices" default:"auto" enum:"auto,cpu,tpu" help:"${enum}. auto: TPU when this machine has one, else CPU."`
-	Devices         int    `group:"devices" default:"0" placeholder:"N" help:"Devices to check. Default: all TPU devices of the slice; on a CPU --num-workers, the product of --topology, or 1 (virtual devices)."`
-	Topology        string `group:"devices" placeholder:"AxB" help:"TPU topology that is expected, such as 4x4; another one is an error. On a CPU: as many virtual devices."`
-	AcceleratorType string `name:"accelerator-type" group:"devices" placeholder:"TYPE" help:"Accelerator that is expected, such as TPU-V6E or TPU-V7X; another one is an error."`
-	NumWorkers      int    `name:"num-workers" group:"devices" default:"0" placeholder:"N" help:"Devices that are expected over all hosts; another number is an error. On a CPU: as many virtual devices."`
-	Plugin          string `group:"devices" placeholder:"PATH" help:"PJRT plugin to load instead of the installed one. Also WEFT_PJRT_PLUGIN."`
-	CompileCache    string `name:"compile-cache" group:"devices" placeholder:"DIR" help:"Folder that keeps compiled programs between runs, or off. Default: weft/compile in the user's cache folder."`
+	DeviceFlags
 
 	Ahead  string `group:"ahead" placeholder:"NAME" help:"Run nothing: compile the same programs with libtpu for a slice that need not be there, such as v6e:4x4 or tpu7x:2x2x2, and print the collectives in what the compiler made."`
 	Effort string `group:"ahead" default:"default" enum:"default,O0,O1,O2,O3" help:"What the compiler spends with --ahead: ${enum}."`
@@ -63,7 +57,7 @@ func Collectives(ctx context.Context, c CollectivesConfig, console Console, chec
 	}
 	dog := watchCollectives(console)
 	defer dog.Enter("the opening of the devices", collectivesDeadline)()
-	rt, err := openRuntime(ctx, c.job(), newReport(console, true))
+	rt, err := openRuntime(ctx, &c.DeviceFlags, newReport(console, true))
 	if err != nil {
 		return nil, err
 	}
@@ -101,14 +95,6 @@ func (c *CollectivesConfig) check() ([]int, error) {
 		return nil, fmt.Errorf("--sizes: %w", err)
 	}
 	return sizes, nil
-}
-
-// job is the part of a run's configuration that opens the devices.
-func (c *CollectivesConfig) job() *Config {
-	return &Config{
-		Platform: c.Platform, Devices: c.Devices, Topology: c.Topology, AcceleratorType: c.AcceleratorType,
-		NumWorkers: c.NumWorkers, Plugin: c.Plugin, CompileCache: c.CompileCache,
-	}
 }
 
 func (c *CollectivesConfig) run(rt *engine.Runtime, sizes []int, checked func(*CollectivesReport), measured func(*collectives.Measurement)) (*CollectivesReport, error) {

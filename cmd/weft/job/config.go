@@ -52,13 +52,7 @@ type Config struct {
 	UpdateFlags
 	Seed int64 `group:"training" default:"42" placeholder:"N" help:"Seed of the order of the rows and of random weights."`
 
-	Platform        string `group:"devices" default:"auto" enum:"auto,cpu,tpu" help:"${enum}. auto: TPU when this machine has one, else CPU."`
-	Devices         int    `group:"devices" default:"0" placeholder:"N" help:"Devices to train on. Default: all TPU devices of the slice; on a CPU --num-workers, the product of --topology, or 1 (virtual devices)."`
-	Topology        string `group:"devices" placeholder:"AxB" help:"TPU topology that is expected, such as 4x4; another one is an error. On a CPU: as many virtual devices."`
-	AcceleratorType string `name:"accelerator-type" group:"devices" placeholder:"TYPE" help:"Accelerator that is expected, such as TPU-V6E or TPU-V7X; another one is an error."`
-	NumWorkers      int    `name:"num-workers" group:"devices" default:"0" placeholder:"N" help:"Devices that are expected over all hosts (the published job runs one worker for each); another number is an error. On a CPU: as many virtual devices."`
-	Plugin          string `group:"devices" placeholder:"PATH" help:"PJRT plugin to load instead of the installed one. Also WEFT_PJRT_PLUGIN."`
-	CompileCache    string `name:"compile-cache" group:"devices" placeholder:"DIR" help:"Folder that keeps compiled programs between runs, or off. Default: weft/compile in the user's cache folder."`
+	DeviceFlags
 
 	StoragePath  string `name:"storage-path" group:"output" env:"STORAGE_PATH" default:"./weft-out" placeholder:"DIR" help:"Folder of the run: checkpoints, metrics.jsonl, run.json. Created when it does not exist. gs://BUCKET/PREFIX is a folder on Cloud Storage, where metrics.jsonl is written with each checkpoint and at the end."`
 	RunName      string `name:"run-name" group:"output" env:"WEFT_RUN_NAME" placeholder:"NAME" help:"Name of the run, whose folder is then NAME in --storage-path. A job that is submitted again under the same name finds its own work and goes on."`

@@ -16,12 +16,12 @@ import (
 // On a slice the devices open when all hosts have come: the wait for one that does not come is watched.
 func TestOpeningTheDevicesOfASliceIsWatched(t *testing.T) {
 	for slice, want := range map[bool]string{true: "the opening of the devices", false: ""} {
-		c := &Config{Platform: PlatformCPU}
+		c := &Config{DeviceFlags: DeviceFlags{Platform: PlatformCPU}}
 		c.CompileDeadline = time.Hour
 		r := &run{Config: c, hosts: slice, report: newReport(Console{Out: io.Discard, Log: slog.New(slog.DiscardHandler)}, false)}
 		gone := errors.New("no devices")
 		phase := ""
-		r.open = func(context.Context, *Config, *report) (*engine.Runtime, error) {
+		r.open = func(context.Context, *DeviceFlags, *report) (*engine.Runtime, error) {
 			phase, _ = r.dog.Phase()
 			return nil, gone
 		}

@@ -73,7 +73,7 @@ func acceleratorNames() string {
 }
 
 // platform chooses between TPU and CPU, and refuses flags that contradict each other.
-func (c *Config) platform() (string, error) {
+func (c *DeviceFlags) platform() (string, error) {
 	kind := strings.ToUpper(c.AcceleratorType)
 	if kind != "" {
 		if _, ok := accelerators[kind]; !ok {
@@ -94,7 +94,7 @@ func (c *Config) platform() (string, error) {
 }
 
 // cpuDevices is the number of virtual devices to make.
-func (c *Config) cpuDevices() (int, error) {
+func (c *DeviceFlags) cpuDevices() (int, error) {
 	dims, err := parseTopology(c.Topology)
 	if err != nil {
 		return 0, err
@@ -119,7 +119,7 @@ func (c *Config) cpuDevices() (int, error) {
 const maxVirtualDevices = 256
 
 // openRuntime finds the plugin and opens the devices as a mesh whose axes all split batches and parameters.
-func openRuntime(ctx context.Context, c *Config, r *report) (*engine.Runtime, error) {
+func openRuntime(ctx context.Context, c *DeviceFlags, r *report) (*engine.Runtime, error) {
 	platform, err := c.platform()
 	if err != nil {
 		return nil, Input(err)
@@ -141,7 +141,7 @@ func openRuntime(ctx context.Context, c *Config, r *report) (*engine.Runtime, er
 }
 
 // runtimeOptions are what the devices of a platform are opened with. It may fetch a plugin.
-func runtimeOptions(ctx context.Context, c *Config, platform string, r *report) (o engine.Options, err error) {
+func runtimeOptions(ctx context.Context, c *DeviceFlags, platform string, r *report) (o engine.Options, err error) {
 	devices := 0
 	if platform == PlatformCPU {
 		if devices, err = c.cpuDevices(); err != nil {
@@ -172,7 +172,7 @@ func runtimeOptions(ctx context.Context, c *Config, platform string, r *report) 
 	return o, nil
 }
 
-func (c *Config) meshSize(platform string, virtual, all int) int {
+func (c *DeviceFlags) meshSize(platform string, virtual, all int) int {
 	switch {
 	case platform == PlatformCPU:
 		return virtual
@@ -184,7 +184,7 @@ func (c *Config) meshSize(platform string, virtual, all int) int {
 
 // checkFound compares the devices found, and their kind, with what --num-workers, --topology and --accelerator-type
 // expect.
-func (c *Config) checkFound(found int, kind string) error {
+func (c *DeviceFlags) checkFound(found int, kind string) error {
 	if c.NumWorkers > 0 && c.NumWorkers != found {
 		return fmt.Errorf("--num-workers is %d, the run has %d devices (%s): correct it or leave it out", c.NumWorkers, found, kind)
 	}

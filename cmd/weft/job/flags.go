@@ -35,6 +35,17 @@ type UpdateFlags struct {
 	MaxGradNorm float64 `name:"max-grad-norm" group:"training" default:"0" placeholder:"NORM" help:"Clip the global norm of the gradients. 0: no clipping, as in the published job."`
 }
 
+// DeviceFlags say which devices are opened, and what they are expected to be.
+type DeviceFlags struct {
+	Platform        string `group:"devices" default:"auto" enum:"auto,cpu,tpu" help:"${enum}. auto: TPU when this machine has one, else CPU."`
+	Devices         int    `group:"devices" default:"0" placeholder:"N" help:"Devices to use. Default: all TPU devices of the slice; on a CPU --num-workers, the product of --topology, or 1 (virtual devices)."`
+	Topology        string `group:"devices" placeholder:"AxB" help:"TPU topology that is expected, such as 4x4; another one is an error. On a CPU: as many virtual devices."`
+	AcceleratorType string `name:"accelerator-type" group:"devices" placeholder:"TYPE" help:"Accelerator that is expected, such as TPU-V6E or TPU-V7X; another one is an error."`
+	NumWorkers      int    `name:"num-workers" group:"devices" default:"0" placeholder:"N" help:"Devices that are expected over all hosts (the published job runs one worker for each); another number is an error. On a CPU: as many virtual devices."`
+	Plugin          string `group:"devices" placeholder:"PATH" help:"PJRT plugin to load instead of the installed one. Also WEFT_PJRT_PLUGIN."`
+	CompileCache    string `name:"compile-cache" group:"devices" placeholder:"DIR" help:"Folder that keeps compiled programs between runs, or off. Default: weft/compile in the user's cache folder."`
+}
+
 // StepFlags are what shapes a training step: the flags that `weft finetune` and `weft plan` share.
 type StepFlags struct {
 	ModelFlags

@@ -26,7 +26,7 @@ import (
 // with the error of the one that failed, if one did.
 
 // opener opens the devices of a run.
-type opener func(context.Context, *Config, *report) (*engine.Runtime, error)
+type opener func(context.Context, *DeviceFlags, *report) (*engine.Runtime, error)
 
 // faults are where tests make a host fail or wait; none in a run of a user.
 type faults struct {

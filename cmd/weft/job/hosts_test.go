@@ -55,7 +55,7 @@ func hostsConfig(t *testing.T, cache string) Config {
 		Dataset:    rows("rows.jsonl", 4*testDevices), DatasetSplit: "train", LossOn: "all", Shuffle: true, DropLast: true,
 		EvalDataset: rows("eval.jsonl", testDevices+3),
 		NumEpochs:   2, LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Schedule: "constant", Seed: 3,
-		Platform: PlatformCPU, Devices: testDevices, CompileCache: cache, GracePeriod: time.Minute, SaveEverySteps: 3,
+		DeviceFlags: DeviceFlags{Platform: PlatformCPU, Devices: testDevices, CompileCache: cache}, GracePeriod: time.Minute, SaveEverySteps: 3,
 		StoragePath: filepath.Join(work, "out"), KeepBy: "loss", Resume: ResumeAuto,
 	}
 }
@@ -63,7 +63,7 @@ func hostsConfig(t *testing.T, cache string) Config {
 // onHosts runs a config on logical hosts, each as a process of a slice would, and returns how each ended and what it printed.
 func onHosts(t *testing.T, c Config, change func(host int, c *Config, r *run, all *engine.LogicalHosts)) (results [testHosts]*Result, errs [testHosts]error, printed [testHosts]string) {
 	t.Helper()
-	o, err := runtimeOptions(t.Context(), &c, PlatformCPU, newReport(Console{}, true))
+	o, err := runtimeOptions(t.Context(), &c.DeviceFlags, PlatformCPU, newReport(Console{}, true))
 	require.NoError(t, err)
 	all, err := engine.OpenLogicalHosts(o, testHosts)
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func onHosts(t *testing.T, c Config, change func(host int, c *Config, r *run, al
 			var out bytes.Buffer
 			c := c
 			r := &run{Config: &c, hosts: true, report: newReport(Console{Out: &out, Log: slog.New(slog.NewTextHandler(&out, nil))}, false)}
-			r.open = func(context.Context, *Config, *report) (*engine.Runtime, error) { return all.Runtime(host), nil }
+			r.open = func(context.Context, *DeviceFlags, *report) (*engine.Runtime, error) { return all.Runtime(host), nil }
 			if change != nil {
 				change(host, &c, r, all)
 			}

@@ -39,7 +39,7 @@ func TestWrongInputMakesNoFolder(t *testing.T) {
 	c := Config{
 		ModelFlags: ModelFlags{ModelID: filepath.Join(dir, "model")}, BatchFlags: BatchFlags{MaxSeqLen: 8, BatchSizePerDevice: 1},
 		Dataset: filepath.Join(dir, "rows.jsonl"), StoragePath: filepath.Join(dir, "out"), Resume: ResumeAuto,
-		NumEpochs: 1, LearningRate: 1e-3, Schedule: "constant", Keep: 1, KeepBy: "loss", Platform: PlatformCPU, GracePeriod: time.Minute,
+		NumEpochs: 1, LearningRate: 1e-3, Schedule: "constant", Keep: 1, KeepBy: "loss", DeviceFlags: DeviceFlags{Platform: PlatformCPU}, GracePeriod: time.Minute,
 	}
 	_, err := Run(context.Background(), c, nil, Console{Out: io.Discard})
 	var input *InputError

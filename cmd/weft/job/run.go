@@ -165,7 +165,7 @@ func (r *run) openDevices(ctx context.Context) (err error) {
 	if r.slice() {
 		r.watch("the opening of the devices")
 	}
-	if r.rt, err = r.open(ctx, r.Config, r.report); err == nil {
+	if r.rt, err = r.open(ctx, &r.DeviceFlags, r.report); err == nil {
 		r.quietHost()
 		r.watch("the preparation")
 	}
