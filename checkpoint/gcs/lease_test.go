@@ -116,14 +116,21 @@ func TestLeaseTimeIsTheHolders(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
+// All takers watch the same dead lease. One that came later would see the winner's and, by a clock of its own on which the
+// winner never renews, rightly take that.
 func TestLeaseTakenByOne(t *testing.T) {
 	s := gcstest.Start(t, "b")
 	_, err := (&fakeClock{}).use(open(t, s)).Lock(lockName, owner(1))
 	require.NoError(t, err)
-	var wg sync.WaitGroup
+	var wg, watching sync.WaitGroup
 	errs := make([]error, 4)
+	watching.Add(len(errs))
 	for i := range errs {
-		f := (&fakeClock{}).use(open(t, s))
+		seen := sync.OnceFunc(func() {
+			watching.Done()
+			watching.Wait()
+		})
+		f := (&fakeClock{onSleep: seen}).use(open(t, s))
 		wg.Go(func() { _, errs[i] = f.Lock(lockName, owner(10+i)) })
 	}
 	wg.Wait()

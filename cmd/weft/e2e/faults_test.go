@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -346,7 +345,7 @@ func TestTwoRunsInOneFolder(t *testing.T) {
 	c := &crash{args: crashArgs(t, "--num-epochs", "2000")}
 	run := filepath.Join(t.TempDir(), "run")
 	first, log := start(t, run, 3, append(slices.Clone(c.args), "--storage-path", run)...)
-	require.NoError(t, first.Process.Signal(syscall.SIGSTOP))
+	pause(t, first)
 	before := localDisk{run}.files(t)
 	host, err := os.Hostname()
 	require.NoError(t, err)

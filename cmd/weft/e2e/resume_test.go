@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // demoArgs is the demo on few rows: 8 steps an epoch of 16 rows, 3 epochs.
@@ -42,6 +43,16 @@ func start(t *testing.T, storage string, step int, args ...string) (*exec.Cmd, *
 		require.NoError(t, cmd.Process.Signal(syscall.Signal(0)), "the run ended early")
 	}
 	return cmd, &log
+}
+
+// pause stops a run by SIGSTOP and returns when all of its threads stand still, not only when they have been told to.
+func pause(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
+	var status unix.WaitStatus
+	_, err := unix.Wait4(cmd.Process.Pid, &status, unix.WUNTRACED, nil)
+	require.NoError(t, err)
+	require.True(t, status.Stopped(), "the run ended instead: %v", status)
 }
 
 // lines counts the lines of metrics.jsonl.
