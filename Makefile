@@ -1,7 +1,7 @@
 # Short targets; each is one command that a person could type.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint demo golden bench bench-ckpt crash-long plan-goldens
+.PHONY: build test lint demo golden bench bench-ckpt properties crash-long plan-goldens
 
 build: ## the one binary; the tag leaves out what only the gRPC transport of Cloud Storage needs (12 MB), which weft does not use
 	CGO_ENABLED=0 go build -trimpath -tags disable_grpc_modules -ldflags "-s -w" -o bin/weft ./cmd/weft
@@ -25,6 +25,12 @@ bench: ## the row of BENCHMARKS.md, printed
 
 bench-ckpt: ## save and load 2 GB against dd and a plain read, and write the section of BENCHMARKS.md
 	go run ./bench/ckpt
+
+properties: ## the tests that draw their inputs, each for FOR, on new ones from a seed that is printed; SEED=N draws those of N again
+	@seed=$${SEED:-$$(od -An -N5 -tu8 /dev/urandom | tr -d ' ')}; echo "seed $$seed"; \
+	files=$$(git grep -l 'property\.Check(' -- '*_test.go'); \
+	tests=$$(awk '/^func Test/ { split($$2, f, "("); name = f[1] } /property\.Check\(/ { print name }' $$files | sort -u | paste -sd '|' -); \
+	go test -count 1 -timeout 24h -p 1 -run "^($$tests)$$" $$(dirname $$files | sort -u | sed 's|^|./|') -rapid.seed=$$seed -property.for=$${FOR:-30s}
 
 crash-long: ## kill a run 1000 times, at every kind of operation on its storage and at random instants
 	WEFT_CRASH_KILLS=$${WEFT_CRASH_KILLS:-1000} go test ./cmd/weft/e2e -run 'TestCrash' -count 1 -v -timeout 60m

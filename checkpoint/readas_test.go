@@ -10,12 +10,13 @@ import (
 
 	"weft/checkpoint/internal/region"
 	"weft/checkpoint/safetensors"
+	"weft/internal/property"
 )
 
 // Moments saved in float32 from one grid read as bfloat16 in another: each is the bfloat16 nearest to it, and those that are
 // bfloat16 already keep their value.
 func TestReadMomentsInAnotherDType(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		shape := rapid.SliceOfN(rapid.IntRange(1, 7), 0, 3).Draw(t, "shape")
 		n, err := region.Volume(shape)
 		require.NoError(t, err)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"weft/internal/property"
 )
 
 // epochEnd is a checkpoint with a model folder, partial one in the middle of an epoch.
@@ -110,7 +112,7 @@ func drawOptions(t *rapid.T) Options {
 // Over random histories and rules: each rule's promise holds, written out again
 // from its words, and what goes is exactly what no promise covers.
 func TestRetentionOfRandomHistories(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		list, o := drawHistory(t), drawOptions(t)
 		before := slices.Clone(list)
 		decisions := o.Decide(list)

@@ -17,6 +17,7 @@ import (
 
 	"weft/checkpoint/internal/region"
 	"weft/checkpoint/safetensors"
+	"weft/internal/property"
 )
 
 // drawGrid cuts shape into a grid of cells, uneven and partly empty ones too.
@@ -43,7 +44,7 @@ func drawGrid(t *rapid.T, shape []int, label string) [][2][]int {
 // model folder holds the same bytes.
 func TestReshard(t *testing.T) {
 	ctx := context.Background()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		m, err := Open(newMemFS(), "/run", Options{})
 		require.NoError(t, err)
 		data := map[string][]byte{}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"weft/internal/property"
 )
 
 // numbered is a data set of n rows in which row i is [i+10, i+10, …], 2 + i%3 tokens long.
@@ -66,7 +68,7 @@ func TestOrderNeverChanges(t *testing.T) {
 }
 
 func TestOrderIsAFairPermutation(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 300).Draw(t, "n")
 		order := Order(n, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(0, 9).Draw(t, "epoch"))
 		slices.Sort(order)
@@ -116,7 +118,7 @@ func TestBatchContent(t *testing.T) {
 // what one process gets, and the counts agree. Prefetching and a later first step change nothing.
 func TestProcessesConcatenate(t *testing.T) {
 	sets := map[int]*Dataset{}
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(rt, "rows")
 		if sets[n] == nil {
 			sets[n] = numbered(t, n)

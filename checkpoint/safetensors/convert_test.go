@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"weft/internal/property"
 )
 
 func f32Bytes(v ...uint32) []byte {
@@ -47,7 +49,7 @@ func TestF32ToBF16(t *testing.T) {
 
 // Rounding to nearest even in float64, where the grid around x is exact.
 func TestF32ToBF16AgainstFloat64(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		bits := rapid.Uint32().Draw(t, "bits")
 		x := float64(math.Float32frombits(bits))
 		if math.IsNaN(x) || bits&0x7f800000 >= 0x7f000000 {

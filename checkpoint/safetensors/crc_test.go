@@ -6,11 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"weft/internal/property"
 )
 
 // The checksum put together is that of the bytes in one, whatever their lengths, none included.
 func TestCombineCRC32C(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		a := rapid.SliceOf(rapid.Byte()).Draw(t, "a")
 		b := rapid.SliceOf(rapid.Byte()).Draw(t, "b")
 		zeros := make([]byte, rapid.SampledFrom([]int{0, 1, 255, 256, 4096, 1 << 20}).Draw(t, "zeros"))

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weft/checkpoint/internal/region"
+	"weft/internal/property"
 	"weft/internal/pyenv"
 )
 
@@ -45,7 +46,7 @@ func writeRandom(t require.TestingT, path string, infos []Info, meta map[string]
 
 func TestReadRegion(t *testing.T) {
 	dir := t.TempDir()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		shape := rapid.SliceOfN(rapid.IntRange(1, 5), 0, 4).Draw(t, "shape")
 		dtype := rapid.SampledFrom([]DType{U8, BF16, F32, F64}).Draw(t, "dtype")
 		// A byte before makes the tensor unaligned.

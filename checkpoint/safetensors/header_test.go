@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"weft/internal/property"
 )
 
 // raw makes a file from a header's JSON and a number of data bytes.
@@ -127,7 +129,7 @@ func drawInfos(t *rapid.T) []Info {
 
 func TestWriterRoundTrip(t *testing.T) {
 	dir := t.TempDir()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		infos := drawInfos(t)
 		if rapid.Bool().Draw(t, "sorted") {
 			SortForFile(infos)

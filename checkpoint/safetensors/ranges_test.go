@@ -16,6 +16,7 @@ import (
 
 	"weft/checkpoint/internal/region"
 	"weft/internal/fixture"
+	"weft/internal/property"
 )
 
 // object is a file in memory that counts what is read of it; change may spoil a read.
@@ -125,7 +126,7 @@ func TestRangesAreTheFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, local.Tensors(), remote.Tensors())
 	require.Nil(t, remote.Bytes("x"))
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		start, size := make([]int, 2), make([]int, 2)
 		for d, n := range []int{3000, 2048} {
 			start[d] = rapid.IntRange(0, n).Draw(rt, "start")

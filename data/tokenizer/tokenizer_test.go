@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"weft/internal/property"
 )
 
 type object = map[string]any
@@ -264,7 +266,7 @@ func naive(ids []int32, ranks map[[2]int32][2]int32) []int32 {
 }
 
 func TestMergesAgainstDefinition(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		tokens := []string{"a", "b", "c", "▁"}
 		ids := map[string]int32{"a": 0, "b": 1, "c": 2, "▁": 3}
@@ -335,7 +337,7 @@ func checkRoundTrip(t require.TestingT, tok *Tokenizer, text string) {
 
 func TestRoundTripGemma3(t *testing.T) {
 	tok := loadGemma3(t)
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOf(rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"<bos>", "▁", "\n\n", "<0x41>", "the ", "<unused3>"})))
 		checkRoundTrip(t, tok, strings.Join(parts.Draw(t, "parts"), ""))
 	})

@@ -14,6 +14,7 @@ import (
 
 	"weft/engine/internal/enginetest"
 	"weft/engine/sharding"
+	"weft/internal/property"
 )
 
 // block is a building block beside the same mathematics in plain operations, on the same inputs.
@@ -271,7 +272,7 @@ func plainCrossEntropy(x, table, labels *Node, softcap float64) []*Node {
 
 // Values and gradients of every block are those of plain operations, on random shapes.
 func TestBlocksEqualPlainOperations(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		n := func(name string, most int) int { return rapid.IntRange(1, most).Draw(t, name) }
 		s := sizes{rows: n("rows", 3), seq: n("seq", 5) + 1, kv: n("kv", 2), groups: n("groups", 3), dim: n("dim", 3), in: n("in", 5), out: n("out", 5), words: n("words", 9)}
 		all := blocks(s)

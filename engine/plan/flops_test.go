@@ -8,6 +8,7 @@ import (
 
 	"weft/engine/hlo"
 	. "weft/engine/internal/hlotest" //nolint:revive // modules are written in its words
+	"weft/internal/property"
 )
 
 func parse(t require.TestingT, m Msg) *hlo.Module {
@@ -81,7 +82,7 @@ func TestConvolutionFLOPs(t *testing.T) {
 }
 
 func TestMeetingsCountsOneByOne(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	property.Check(t, func(r *rapid.T) {
 		draw := func(name string, low, high int64) int64 { return rapid.Int64Range(low, high).Draw(r, name) }
 		input, kernel, output := draw("input", 0, 9), draw("kernel", 0, 6), draw("output", 0, 12)
 		w := hlo.WindowDimension{

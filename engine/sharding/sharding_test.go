@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"weft/internal/property"
 )
 
 func mesh(t require.TestingT, axes ...Axis) Mesh {
@@ -79,7 +81,7 @@ func TestCheckNamesTheFault(t *testing.T) {
 
 // Every element of a tensor is held by exactly one owner, whatever the mesh and the spec.
 func TestOwnersCoverEveryElementOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		m := mesh(t, Axis{"a", rapid.IntRange(1, 3).Draw(t, "a")}, Axis{"b", rapid.IntRange(1, 4).Draw(t, "b")})
 		spec := make(Spec, 2)
 		for _, a := range m.Axes {

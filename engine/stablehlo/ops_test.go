@@ -15,6 +15,7 @@ import (
 
 	"weft/engine/sharding"
 	"weft/engine/stablehlo"
+	"weft/internal/property"
 	"weft/pjrt"
 )
 
@@ -66,7 +67,7 @@ func TestOpsHaveCases(t *testing.T) {
 func TestOps(t *testing.T) {
 	c := cpuClient(t)
 	cases := allCases()
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		d := newDrawer(rt)
 		batch := &batch{}
 		for _, oc := range cases {

@@ -2,7 +2,6 @@ package stablehlo_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -21,6 +20,7 @@ import (
 	"weft/engine/sharding"
 	"weft/engine/stablehlo"
 	"weft/internal/fixture"
+	"weft/internal/property"
 	"weft/pjrt"
 	"weft/pjrt/plugin"
 )
@@ -28,16 +28,8 @@ import (
 // devices is the number of virtual devices of the test client.
 const devices = 4
 
-func TestMain(m *testing.M) {
-	// One drawing compiles every operation: a few are enough, and there is nothing to keep of a failure but its seed.
-	for name, value := range map[string]string{"rapid.checks": "6", "rapid.nofailfile": "true", "rapid.shrinktime": "5s"} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
-	flag.Parse()
-	os.Exit(m.Run())
-}
+// One drawing compiles every operation: a few are enough.
+func init() { property.Checks(6) }
 
 // array is a host tensor: row-major little-endian bytes.
 type array struct {

@@ -14,6 +14,7 @@ import (
 	"weft/engine/sharding"
 	"weft/engine/stablehlo"
 	"weft/internal/golden"
+	"weft/internal/property"
 )
 
 func mesh(t testing.TB, axes ...sharding.Axis) sharding.Mesh {
@@ -89,7 +90,7 @@ func TestConstraintNames(t *testing.T) {
 		}
 		return string(p.Text), nil
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringN(1, 6, -1), 1, 3, rapid.ID[string]).Draw(rt, "axes")
 		var axes []sharding.Axis
 		for _, n := range names {

@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"weft/internal/property"
 )
 
 func topology(t require.TestingT, name string) Topology {
@@ -214,7 +216,7 @@ func TestLoadOfAxesOneByOne(t *testing.T) {
 
 // A load never takes less time than any one of its parts, nor more than all of them one after the other.
 func TestLoadIsBetweenMaxAndSum(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	property.Check(t, func(r *rapid.T) {
 		top := topology(r, rapid.SampledFrom([]string{"v6e:4x4", "v6e:8x16", "v5p:4x4x4", "tpu7x:2x2x2"}).Draw(r, "topology"))
 		load := top.NewLoad()
 		var longest, all float64

@@ -1,10 +1,6 @@
 package transform_test
 
 import (
-	"flag"
-	"os"
-	"testing"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -12,6 +8,7 @@ import (
 	"weft/engine/internal/enginetest"
 	"weft/engine/sharding"
 	"weft/engine/transform"
+	"weft/internal/property"
 	"weft/pjrt"
 )
 
@@ -19,15 +16,8 @@ type node = graph.Node
 
 var oneDevice sharding.Mesh
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "rapid.checks" })
-	if !chosen { // each check compiles two programs
-		_ = flag.Set("rapid.checks", "15")
-	}
-	os.Exit(m.Run())
-}
+// Each drawing compiles two programs.
+func init() { property.Checks(15) }
 
 // combinators are those of the package, or what they mean.
 type combinators struct {

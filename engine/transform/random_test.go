@@ -12,6 +12,7 @@ import (
 	"weft/engine/internal/enginetest"
 	"weft/engine/sharding"
 	"weft/engine/transform"
+	"weft/internal/property"
 )
 
 // step is one operation of a random program on h [rows, width].
@@ -201,7 +202,7 @@ func randomInputs(seed, rows, width int) []*tensors.Tensor {
 
 func TestRandomProgramsOnThePlugin(t *testing.T) {
 	client := enginetest.Client(t)
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		steps := drawSteps(t, 2)
 		rows, width := rapid.IntRange(1, 3).Draw(t, "rows"), rapid.IntRange(1, 4).Draw(t, "width")
 		agree(t, client, randomProgram(steps, false), 2e-5, fmt.Sprint(steps), randomInputs(rapid.IntRange(1, 1000).Draw(t, "seed"), rows, width)...)
@@ -211,7 +212,7 @@ func TestRandomProgramsOnThePlugin(t *testing.T) {
 func TestRandomProgramsOnTwoDevices(t *testing.T) {
 	client := enginetest.Client(t)
 	mesh := sharding.Mesh{Name: "mesh", Axes: []sharding.Axis{{Name: "fsdp", Size: 2}}}
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		steps := append(drawSteps(t, 2), step{kind: "constrain"})
 		inputs := randomInputs(rapid.IntRange(1, 1000).Draw(t, "seed"), 2*rapid.IntRange(1, 2).Draw(t, "rows"), 3)
 		want := enginetest.Run(t, client, oneDevice, withGradients(plain, randomProgram(steps, true)), inputs...)
@@ -222,7 +223,7 @@ func TestRandomProgramsOnTwoDevices(t *testing.T) {
 
 // The pure-Go backend has no DynamicSlice, hence no scans, but runs everything else.
 func TestRandomProgramsWithoutScansInPureGo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		steps := withoutScans(drawSteps(t, 2))
 		inputs := randomInputs(rapid.IntRange(1, 1000).Draw(t, "seed"), 2, 3)
 		want := enginetest.RunGo(t, withGradients(plain, randomProgram(steps, false)), inputs...)

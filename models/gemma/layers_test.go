@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"weft/internal/property"
 )
 
 // pattern prints segments as `(ssssf)x3|(SSSSF)x4`.
@@ -35,7 +37,7 @@ func TestFindSegments(t *testing.T) {
 
 // Segments cover the layers in order, and every repetition has the kinds of the first.
 func TestSegmentsCoverTheLayers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		kinds := rapid.SliceOfN(rapid.IntRange(0, 2), 1, 24).Draw(t, "kinds")
 		next := 0
 		for _, s := range findSegments(kinds) {

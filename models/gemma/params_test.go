@@ -16,6 +16,7 @@ import (
 	"weft/engine/nn"
 	"weft/engine/sharding"
 	"weft/internal/fixture"
+	"weft/internal/property"
 	"weft/models/arch"
 	"weft/models/gemma"
 )
@@ -160,7 +161,7 @@ func TestInitDependsOnPositionOnly(t *testing.T) {
 	for _, p := range flat.Params() {
 		want[p.Sources[0]] = initialised(t, flat, p, whole(p.Dims), 7)
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		p := rapid.SampledFrom(stacked.Params()).Draw(rt, "parameter")
 		var r sharding.Region
 		for _, d := range p.Dims {

@@ -20,6 +20,7 @@ import (
 	"weft/engine/nn"
 	"weft/engine/sharding"
 	"weft/internal/fixture"
+	"weft/internal/property"
 	"weft/models/arch"
 	"weft/models/gemma"
 	"weft/models/hf"
@@ -92,7 +93,7 @@ func TestReadRegions(t *testing.T) {
 			m := model(t, dir, arch.Options{Scan: scan, FrozenDType: c.frozen})
 			s, err := hf.Load(dir, m)
 			require.NoError(t, err)
-			rapid.Check(t, func(rt *rapid.T) {
+			property.Check(t, func(rt *rapid.T) {
 				p := rapid.SampledFrom(m.Params()).Draw(rt, "parameter")
 				r := sharding.Region{}
 				for _, d := range p.Dims {

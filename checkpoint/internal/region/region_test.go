@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"weft/internal/property"
 )
 
 func TestVolume(t *testing.T) {
@@ -72,7 +74,7 @@ func drawBox(t *rapid.T, shape []int, name string) (start, size []int) {
 }
 
 func TestCopyAgainstElementwise(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		shape := rapid.SliceOfN(rapid.IntRange(1, 5), 0, 4).Draw(t, "shape")
 		elem := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "elem")
 		aStart, aSize := drawBox(t, shape, "a")

@@ -10,6 +10,7 @@ import (
 
 	"weft/data"
 	"weft/engine/trainer"
+	"weft/internal/property"
 )
 
 func none(string) bool { return false }
@@ -132,7 +133,7 @@ func TestSettingsByEpoch(t *testing.T) {
 
 // Whatever batch a run goes on with within an epoch, each row of that epoch is taken once, or the change is refused.
 func TestBatchChangedWithinAnEpoch(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		rows := rapid.IntRange(20, 80).Draw(t, "rows")
 		was, now := rapid.IntRange(1, 12).Draw(t, "was"), rapid.IntRange(1, 12).Draw(t, "now")
 		done := rapid.IntRange(1, rows/was).Draw(t, "done")

@@ -15,6 +15,7 @@ import (
 
 	"weft/checkpoint"
 	"weft/checkpoint/safetensors"
+	"weft/internal/property"
 )
 
 func TestParseShardSize(t *testing.T) {
@@ -42,7 +43,7 @@ func TestRulesInWords(t *testing.T) {
 
 // Regions cover every element once, in row-major order, and none is larger than the limit.
 func TestRegionsCoverATensor(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		shape := rapid.SliceOfN(rapid.IntRange(0, 7), 0, 4).Draw(t, "shape")
 		limit := rapid.IntRange(1, 60).Draw(t, "limit")
 		total := 1
