@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 )
 
@@ -18,16 +19,22 @@ func (m *Manager) savePart(ctx context.Context, job *saveJob) (Entry, error) {
 			return Entry{}, errors.Join(failure, err)
 		case a.State == saveCommitted:
 			return Entry{Name: a.Dir, Dir: path.Join(m.dir, a.Dir), Step: a.Step, Epoch: a.Epoch, Revision: 1, Sequence: a.Sequence, Metrics: job.snapshot.Metrics, Bytes: job.bytes()}, nil
-		case a.State == saveGivenUp && failure != nil:
+		case a.State == saveGivenUp && failure != nil && a.Culprit == m.opts.Process:
 			return Entry{}, failure
 		case a.State == saveGivenUp:
+			// A failure here, too, is of the folder that process 0 took away, or says less than what ended the save.
 			return Entry{}, &HostError{Host: m.opts.hostName(0), Reason: a.Error, Final: true}
 		}
 		answered = a.Attempt
-		if failure = m.writePart(ctx, job, a); failure == nil {
-			continue
+		spent := failure != nil && !job.again()
+		if !spent {
+			if failure = m.writePart(ctx, job, a); failure == nil {
+				continue
+			}
 		}
-		final := ctx.Err() != nil || !job.again() || hopeless(failure)
+		// A folder that is not there any more was given up by process 0, which says why.
+		gone := !spent && errors.Is(failure, fs.ErrNotExist)
+		final := ctx.Err() != nil || hopeless(failure) || !job.again() && !gone
 		m.refuse(a, failure, final)
 		if final {
 			return Entry{}, failure

@@ -44,7 +44,7 @@ func (m *Manager) saveFrom(ctx context.Context, s *Snapshot, from stateBytes, pa
 	e, err := m.save(ctx, s, from, parallel)
 	if err != nil {
 		if m.opts.several() && !m.opts.part() {
-			_ = m.tell(announced{Step: s.Step, Epoch: s.Epoch, Attempt: m.attempts, State: saveFailed, Error: err.Error()})
+			_ = m.tell(announced{Step: s.Step, Epoch: s.Epoch, Attempt: m.attempts, State: saveFailed, Error: err.Error(), Culprit: culprit(err)})
 		}
 		return Entry{}, fmt.Errorf("saving step %d: %w", s.Step, explain(m.root, err))
 	}

@@ -44,6 +44,7 @@ type announced struct {
 	Dir      string `json:"dir"`                // name of the folder that is written, or of the checkpoint
 	Sequence int    `json:"sequence,omitempty"` // of the checkpoint
 	Error    string `json:"error,omitempty"`
+	Culprit  int    `json:"culprit,omitempty"` // the process whose part Error is of, 0 for process 0 itself
 }
 
 func (a announced) of(s *Snapshot) bool { return a.Step == s.Step && a.Epoch == s.Epoch }
@@ -82,6 +83,17 @@ type HostError struct {
 	Reason string
 	// Final tells that the host cannot try again.
 	Final bool
+
+	process int
+}
+
+// culprit is the process whose part an error is of.
+func culprit(err error) int {
+	var host *HostError
+	if errors.As(err, &host) {
+		return host.process
+	}
+	return 0
 }
 
 func (e *HostError) Error() string { return e.Host + ": " + e.Reason }
@@ -188,7 +200,7 @@ func (m *Manager) giveUp(s *Snapshot, why error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_ = m.tell(announced{Step: s.Step, Epoch: s.Epoch, Attempt: m.attempts, State: saveGivenUp, Error: why.Error()})
+	_ = m.tell(announced{Step: s.Step, Epoch: s.Epoch, Attempt: m.attempts, State: saveGivenUp, Error: why.Error(), Culprit: culprit(why)})
 }
 
 // maxReadErrors is how many times in a row a look at what another process wrote may fail.
@@ -255,12 +267,12 @@ func (m *Manager) gather(ctx context.Context, dir string) ([]*partManifest, erro
 				return false, err
 			}
 			if p.Error != "" {
-				return true, &HostError{Host: m.opts.hostName(process), Reason: p.Error, Final: p.Final}
+				return true, &HostError{Host: m.opts.hostName(process), Reason: p.Error, Final: p.Final, process: process}
 			}
 			parts = append(parts, p)
 			return true, nil
 		}, func() error {
-			return &HostError{Host: m.opts.hostName(process), Final: true, Reason: fmt.Sprintf(
+			return &HostError{Host: m.opts.hostName(process), process: process, Final: true, Reason: fmt.Sprintf(
 				"its part of the checkpoint was not there within %v: does it run, and is --storage-path the same folder on all hosts?", m.opts.wait())}
 		})
 		if err != nil {
@@ -280,7 +292,7 @@ func (j *saveJob) merge(parts []*partManifest, hostName func(int) string) error 
 		for _, t := range p.State {
 			mine := index[t.Name]
 			if mine == nil || mine.DType != t.DType || fmt.Sprint(mine.Shape) != fmt.Sprint(t.Shape) {
-				return &HostError{Host: hostName(p.Process), Final: true, Reason: fmt.Sprintf("it saves the tensor %q as %s %v, which %s does not: they must run the same model", t.Name, t.DType, t.Shape, hostName(0))}
+				return &HostError{Host: hostName(p.Process), process: p.Process, Final: true, Reason: fmt.Sprintf("it saves the tensor %q as %s %v, which %s does not: they must run the same model", t.Name, t.DType, t.Shape, hostName(0))}
 			}
 			mine.Slices = append(mine.Slices, t.Slices...)
 		}

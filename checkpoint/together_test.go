@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -117,7 +118,7 @@ func eachStorage(t *testing.T, test func(t *testing.T, make func(t *testing.T) *
 func TestSaveTogether(t *testing.T) {
 	eachStorage(t, func(t *testing.T, make func(t *testing.T) *storageOfHosts) {
 		s := make(t)
-		for _, err := range saveOnBoth(s, time.Minute, func(_ int, f FS) FS { return f }) {
+		for _, err := range saveOnBoth(s, time.Hour, func(_ int, f FS) FS { return f }) {
 			require.NoError(t, err)
 		}
 		m, err := Open(s.client(), s.root, Options{ReadOnly: true})
@@ -195,7 +196,7 @@ func modelTensor(t *testing.T, fsys FS, e Entry, name string) []byte {
 // operations counts those of each process when nothing fails.
 func operations(t *testing.T, make func(t *testing.T) *storageOfHosts) (n [2]int) {
 	var views [2]*hostFS
-	for _, err := range saveOnBoth(make(t), time.Minute, func(process int, f FS) FS {
+	for _, err := range saveOnBoth(make(t), time.Hour, func(process int, f FS) FS {
 		views[process] = &hostFS{}
 		return armed(f, views[process])
 	}) {
@@ -209,38 +210,41 @@ func operations(t *testing.T, make func(t *testing.T) *storageOfHosts) (n [2]int
 }
 
 // Every operation of either process once returns an error. Both end with the same outcome and name the host; nothing is half
-// committed, and what the save left is cleared away.
+// committed, and what the save left is cleared away. Time is that of a bubble here and below: a process waits for the other
+// one's fault, never for a slow machine.
 func TestTogetherErrorAtEveryOperation(t *testing.T) {
 	eachStorage(t, func(t *testing.T, make func(t *testing.T) *storageOfHosts) {
 		failed := 0
 		for failing, n := range operations(t, make) {
 			for at := 1; at <= n; at++ {
-				s := make(t)
-				view := &hostFS{failAt: at, err: syscall.EIO}
-				errs := saveOnBoth(s, 5*time.Second, func(process int, f FS) FS {
-					if process == failing {
-						return armed(f, view)
+				synctest.Test(t, func(t *testing.T) {
+					s := make(t)
+					view := &hostFS{failAt: at, err: syscall.EIO}
+					errs := saveOnBoth(s, 5*time.Second, func(process int, f FS) FS {
+						if process == failing {
+							return armed(f, view)
+						}
+						return f
+					})
+					label := fmt.Sprintf("process %d, operation %d (%s): %v", failing, at, view.trace[len(view.trace)-1], errs)
+					if err := errs[failing]; err != nil {
+						require.ErrorIs(t, err, syscall.EIO, label)
+						failed++
 					}
-					return f
+					if errs[0] != nil && failing == 1 {
+						var host *HostError
+						require.ErrorAs(t, errs[0], &host, label)
+						require.Equal(t, "host 1", host.Host, label)
+						require.ErrorContains(t, errs[0], syscall.EIO.Error(), label)
+					}
+					if errs[1] != nil && failing == 0 && errs[0] != nil {
+						require.ErrorContains(t, errs[1], "host 0", label)
+					}
+					if errs[1] == nil {
+						require.True(t, errs[0] == nil || errors.Is(errs[0], ErrPrune) || failing == 0, label)
+					}
+					s.check(t, errs[0], label)
 				})
-				label := fmt.Sprintf("process %d, operation %d (%s): %v", failing, at, view.trace[len(view.trace)-1], errs)
-				if err := errs[failing]; err != nil {
-					require.ErrorIs(t, err, syscall.EIO, label)
-					failed++
-				}
-				if errs[0] != nil && failing == 1 {
-					var host *HostError
-					require.ErrorAs(t, errs[0], &host, label)
-					require.Equal(t, "host 1", host.Host, label)
-					require.ErrorContains(t, errs[0], syscall.EIO.Error(), label)
-				}
-				if errs[1] != nil && failing == 0 && errs[0] != nil {
-					require.ErrorContains(t, errs[1], "host 0", label)
-				}
-				if errs[1] == nil {
-					require.True(t, errs[0] == nil || errors.Is(errs[0], ErrPrune) || failing == 0, label)
-				}
-				s.check(t, errs[0], label)
 			}
 		}
 		require.NotZero(t, failed)
@@ -252,9 +256,8 @@ func TestTogetherErrorAtEveryOperation(t *testing.T) {
 func TestTogetherKilledAtEveryOperation(t *testing.T) {
 	eachStorage(t, func(t *testing.T, make func(t *testing.T) *storageOfHosts) {
 		for killed, n := range operations(t, make) {
-			for at := 1; at <= n; at += 1 + 3*(1-killed) { // process 0's death is waited out four times as long
-				t.Run(fmt.Sprintf("process %d at %d", killed, at), func(t *testing.T) {
-					t.Parallel()
+			for at := 1; at <= n; at++ {
+				synctest.Test(t, func(t *testing.T) {
 					s := make(t)
 					view := &hostFS{failAt: at, kill: func() {}}
 					errs := saveOnBoth(s, 100*time.Millisecond, func(process int, f FS) FS {
@@ -263,7 +266,7 @@ func TestTogetherKilledAtEveryOperation(t *testing.T) {
 						}
 						return f
 					})
-					label := fmt.Sprintf("%s: %v", view.trace[len(view.trace)-1], errs)
+					label := fmt.Sprintf("process %d at %d (%s): %v", killed, at, view.trace[len(view.trace)-1], errs)
 					if killed == 1 && at < n-2 { // from its last ones on the part is whole
 						require.Error(t, errs[0], label)
 					}
@@ -289,16 +292,18 @@ func TestTogetherCrashAtEveryOperation(t *testing.T) {
 	for crashing, n := range operations(t, diskOfHosts) {
 		for at := 1; at <= n; at++ {
 			for seed := range int64(4) {
-				s := diskOfHosts(t)
-				view := &hostFS{failAt: at, kill: s.crash}
-				errs := saveOnBoth(s, time.Second, func(process int, f FS) FS {
-					if process == crashing {
-						return armed(f, view)
-					}
-					return f
+				synctest.Test(t, func(t *testing.T) {
+					s := diskOfHosts(t)
+					view := &hostFS{failAt: at, kill: s.crash}
+					errs := saveOnBoth(s, time.Second, func(process int, f FS) FS {
+						if process == crashing {
+							return armed(f, view)
+						}
+						return f
+					})
+					s.reboot(seed)
+					s.check(t, errs[0], fmt.Sprintf("crash at operation %d of process %d (%s), draw %d: %v", at, crashing, view.trace[len(view.trace)-1], seed, errs))
 				})
-				s.reboot(seed)
-				s.check(t, errs[0], fmt.Sprintf("crash at operation %d of process %d (%s), draw %d: %v", at, crashing, view.trace[len(view.trace)-1], seed, errs))
 			}
 		}
 	}
@@ -386,27 +391,67 @@ func TestTogetherAsync(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := diskOfHosts(t)
-			c.options.Retries, c.options.Backoff = 2, time.Millisecond
-			if c.view == nil {
-				c.view = func(_ int, f FS) FS { return f }
-			}
-			saved, waited := asyncOnBoth(t, s, c.options, c.view, c.snapshots)
-			for process := range 2 {
-				for what, pair := range map[string]struct {
-					err  error
-					want string
-				}{"save": {saved[process], c.save[process]}, "wait": {waited[process], c.wait[process]}} {
-					if pair.want == "" && c.options.HostMemory == 0 {
-						require.NoError(t, pair.err, "%s of process %d", what, process)
-					} else if pair.want != "" {
-						require.ErrorContains(t, pair.err, pair.want, "%s of process %d", what, process)
+			synctest.Test(t, func(t *testing.T) {
+				s := diskOfHosts(t)
+				c.options.Retries, c.options.Backoff = 2, time.Millisecond
+				if c.view == nil {
+					c.view = func(_ int, f FS) FS { return f }
+				}
+				saved, waited := asyncOnBoth(t, s, c.options, c.view, c.snapshots)
+				for process := range 2 {
+					for what, pair := range map[string]struct {
+						err  error
+						want string
+					}{"save": {saved[process], c.save[process]}, "wait": {waited[process], c.wait[process]}} {
+						if pair.want == "" && c.options.HostMemory == 0 {
+							require.NoError(t, pair.err, "%s of process %d", what, process)
+						} else if pair.want != "" {
+							require.ErrorContains(t, pair.err, pair.want, "%s of process %d", what, process)
+						}
 					}
 				}
-			}
-			s.check(t, errors.Join(saved[0], waited[0]), c.name)
+				s.check(t, errors.Join(saved[0], waited[0]), c.name)
+			})
 		})
 	}
+}
+
+// Process 0 takes the folder away in which the other one is just beginning to write. What both say is what failed, not that
+// a folder is gone.
+func TestTogetherFolderTakenAway(t *testing.T) {
+	for name, memory := range map[string]int64{"all of the state is held": 0, "it goes through in pieces": 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := diskOfHosts(t)
+				saved, waited := asyncOnBoth(t, s, AsyncOptions{Retries: -1, HostMemory: memory}, func(process int, f FS) FS {
+					if process == 0 {
+						return slowFS{fullFS{f}, 100 * time.Millisecond}
+					}
+					return slowFS{f, time.Second}
+				}, [2]*Snapshot{partOf(0, newStep, 1), partOf(1, newStep, 1)})
+				for process := range 2 {
+					require.ErrorContains(t, errors.Join(saved[process], waited[process]), "no room", "process %d", process)
+				}
+				var host *HostError
+				require.ErrorAs(t, errors.Join(saved[1], waited[1]), &host)
+				require.Equal(t, "host 0", host.Host)
+				s.check(t, errors.Join(saved[0], waited[0]), name)
+			})
+		})
+	}
+}
+
+// slowFS takes its time to make a state file.
+type slowFS struct {
+	FS
+	takes time.Duration
+}
+
+func (f slowFS) Create(name string) (File, error) {
+	if strings.Contains(name, StateDir+"/") {
+		time.Sleep(f.takes)
+	}
+	return f.FS.Create(name)
 }
 
 // fullFS makes no state files.
@@ -436,13 +481,15 @@ func TestTogetherRefusesOtherStates(t *testing.T) {
 		"outside of it":  {func(s *Snapshot) { s.State[1].Shards[0].Start = []int{4} }, "host 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := diskOfHosts(t)
-			part := partOf(1, newStep, 1)
-			c.change(part)
-			part.Model = nil
-			_, waited := asyncOnBoth(t, s, AsyncOptions{Retries: -1}, func(_ int, f FS) FS { return f }, [2]*Snapshot{partOf(0, newStep, 1), part})
-			require.ErrorContains(t, waited[0], c.say)
-			s.check(t, waited[0], name)
+			synctest.Test(t, func(t *testing.T) {
+				s := diskOfHosts(t)
+				part := partOf(1, newStep, 1)
+				c.change(part)
+				part.Model = nil
+				_, waited := asyncOnBoth(t, s, AsyncOptions{Retries: -1}, func(_ int, f FS) FS { return f }, [2]*Snapshot{partOf(0, newStep, 1), part})
+				require.ErrorContains(t, waited[0], c.say)
+				s.check(t, waited[0], name)
+			})
 		})
 	}
 }
