@@ -251,6 +251,8 @@ func (f *memFile) Write(p []byte) (int, error) {
 	n := 0
 	write := func(p []byte) { f.n.data = append(f.n.data, p...); n += len(p) }
 	err := f.fs.step("write "+f.name, func() error { write(p); return nil })
+	f.fs.mu.Lock()
+	defer f.fs.mu.Unlock()
 	if err != nil && n == 0 && !f.fs.dead {
 		write(p[:len(p)/2])
 	}
