@@ -126,11 +126,11 @@ func TestLeaseTakenByOne(t *testing.T) {
 	errs := make([]error, 4)
 	watching.Add(len(errs))
 	for i := range errs {
-		seen := sync.OnceFunc(func() {
+		f := (&fakeClock{}).use(open(t, s))
+		f.OnWait(func(*checkpoint.LockedError, time.Duration) {
 			watching.Done()
 			watching.Wait()
 		})
-		f := (&fakeClock{onSleep: seen}).use(open(t, s))
 		wg.Go(func() { _, errs[i] = f.Lock(lockName, owner(10+i)) })
 	}
 	wg.Wait()
@@ -173,16 +173,54 @@ func TestLeaseRenewalFaults(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// With the system's clock the holder keeps its lease by itself.
+// The holder keeps its lease by itself, and a taker sees that.
 func TestLeaseIsRenewed(t *testing.T) {
 	s := gcstest.Start(t, "b")
 	f := open(t, s)
-	f.opts.Lease = 200 * time.Millisecond
+	due, asleep := make(chan struct{}), make(chan time.Duration)
+	f.clock.sleep = func(ctx context.Context, d time.Duration) error {
+		select {
+		case asleep <- d:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		select {
+		case <-due:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	l, err := f.Lock(lockName, owner(1))
 	require.NoError(t, err)
-	_, err = open(t, s).Lock(lockName, owner(2))
+	require.Equal(t, DefaultLease/4, <-asleep)
+	taking := &fakeClock{onSleep: func() {
+		due <- struct{}{}
+		<-asleep // it has renewed
+	}}
+	_, err = taking.use(open(t, s)).Lock(lockName, owner(2))
 	var held *checkpoint.LockedError
 	require.True(t, errors.As(err, &held), err)
+	require.Less(t, taking.slept, DefaultLease)
+	require.NoError(t, l.Close())
+	require.Empty(t, s.Objects("b"))
+}
+
+// So it does with the system's clock, until it gives the lease back.
+func TestLeaseIsRenewedInTime(t *testing.T) {
+	s := gcstest.Start(t, "b")
+	f := open(t, s)
+	f.opts.Lease = 20 * time.Millisecond
+	l, err := f.Lock(lockName, owner(1))
+	require.NoError(t, err)
+	for writes := 0; writes < 5; time.Sleep(time.Millisecond) {
+		for _, r := range s.Requests() {
+			if r.Op == gcstest.Insert {
+				writes++
+			}
+		}
+	}
+	require.NoError(t, l.(checkpoint.Lease).Check())
 	require.NoError(t, l.Close())
 	require.Empty(t, s.Objects("b"))
 }
