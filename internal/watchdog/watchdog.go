@@ -60,9 +60,11 @@ type phase struct {
 
 // New makes a watchdog.
 func New(o Options) *Watchdog {
+	if o.patience == 0 {
+		o.patience = patience
+	}
 	if o.exit == nil {
 		o.exit, o.now = os.Exit, time.Now
-		o.patience = patience
 		o.after = func(d time.Duration, f func()) stopper { return time.AfterFunc(d, f) }
 	}
 	return &Watchdog{o: o}
@@ -168,32 +170,42 @@ func (w *Watchdog) expired(p *phase) {
 	}
 	w.ended = true
 	w.mu.Unlock()
-	where := "stacks could not be written"
+	where := "stacks could not be written" // the disk stands still too
 	dumped := make(chan string, 1)
-	go func() {
+	if w.waitFor(func() {
 		if file, err := w.dump(name, still); err == nil {
 			dumped <- "stacks are in " + file
 		}
-	}()
-	select {
-	case where = <-dumped:
-	case <-time.After(w.o.patience): // the disk stands still too
+	}) && len(dumped) > 0 {
+		where = <-dumped
 	}
-	said := make(chan struct{})
-	go func() {
-		defer close(said)
+	// Where nobody reads what is printed, that may be why the work stands still.
+	w.waitFor(func() {
 		advice := "run the same command again"
 		if w.o.Advice != nil {
 			advice = w.o.Advice()
 		}
 		w.o.Log.Error(fmt.Sprintf("host %s stood still in %s for %s, longer than its limit of %s: %s; %s",
 			w.o.Host, name, still.Round(time.Second), p.limit, where, advice))
+	})
+	w.o.exit(ExitCode)
+}
+
+// waitFor runs f and tells whether it has ended within patience.
+func (w *Watchdog) waitFor(f func()) bool {
+	late, done := make(chan struct{}), make(chan struct{})
+	timer := w.o.after(w.o.patience, func() { close(late) })
+	defer timer.Stop()
+	go func() {
+		defer close(done)
+		f()
 	}()
 	select {
-	case <-said:
-	case <-time.After(w.o.patience): // nobody reads what is printed, which may be why the work stands still
+	case <-done:
+		return true
+	case <-late:
+		return false
 	}
-	w.o.exit(ExitCode)
 }
 
 // notPlain is what a file's name does without.

@@ -51,8 +51,7 @@ func newFake(t *testing.T, log io.Writer) (*Watchdog, *fake) {
 		Host: "v6e-16-0-2", Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(log, nil)),
 		Advice: func() string { return "the newest checkpoint is X" },
 		exit:   func(code int) { c.codes = append(c.codes, code) }, now: func() time.Time { return c.t },
-		patience: patience,
-		after:    func(d time.Duration, f func()) stopper { c.at, c.f = c.t.Add(d), f; return c },
+		after: func(d time.Duration, f func()) stopper { c.at, c.f = c.t.Add(d), f; return c },
 	}), c
 }
 
@@ -127,12 +126,19 @@ func TestAStoppedProcessDoesNotStandStill(t *testing.T) {
 	require.Equal(t, []int{75}, c.codes, "then it does")
 }
 
+// stuck is a log that nobody reads: the timer runs out while it is written.
+type stuck struct{ clock *fake }
+
+func (s *stuck) Write([]byte) (int, error) {
+	s.clock.f()
+	select {}
+}
+
 // A log that nobody reads does not keep the process: it may be what the work waits for.
 func TestAStuckLogDoesNotKeepTheProcess(t *testing.T) {
-	read, write := io.Pipe()
-	defer read.Close()
-	w, c := newFake(t, write)
-	w.o.patience = time.Second
+	log := &stuck{}
+	w, c := newFake(t, log)
+	log.clock = c
 	w.Enter("step 3", time.Minute)
 	c.pass(time.Minute)
 	require.Equal(t, []int{75}, c.codes)
@@ -153,7 +159,7 @@ func TestNoLimitAndNoWatchdog(t *testing.T) {
 // TestRealProcess has a process of its own stand still.
 func TestRealProcess(t *testing.T) {
 	if dir := os.Getenv("WEFT_TEST_STAND_STILL"); dir != "" {
-		w := New(Options{Host: "h", Dir: dir, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+		w := New(Options{Host: "h", Dir: dir, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), patience: time.Hour})
 		w.Enter("a collective", 50*time.Millisecond)
 		select {}
 	}
