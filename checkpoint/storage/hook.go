@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,9 +21,9 @@ import (
 // Variables of the environment that the crash test sets. Only a binary built with the tag weftfault knows them.
 const (
 	// FaultEnv is KIND[/NAME]:N:WHAT. At the N-th operation of the KIND ("any": of every kind) whose path contains NAME, the
-	// process is sent SIGTERM during it ("term"; "hang": and the operation never ends), or kills itself "before" it, "half" way
-	// through a write, or "after" it; or the operation fails with "eacces", "enospc" or "eio", a read comes back "short". N "*"
-	// is every one: for errors.
+	// process is sent SIGTERM during it ("term"; "hang": and the operation never ends) or stands still until it gets SIGCONT
+	// ("stop"), or kills itself "before" it, "half" way through a write, or "after" it; or the operation fails with "eacces",
+	// "enospc" or "eio", a read comes back "short". N "*" is every one: for errors.
 	FaultEnv = "WEFT_FAULT"
 	// TraceEnv names a file that gets a line of kind and path for every operation.
 	TraceEnv = "WEFT_FAULT_TRACE"
@@ -38,6 +39,9 @@ func hooked(fsys checkpoint.FS) checkpoint.FS {
 
 // File puts faults under a file that is not of an FS.
 func File(name string, f checkpoint.File) checkpoint.File { return faultFile{f, name, process()} }
+
+// Reach puts faults at a place of the run that is no operation of the storage. Only "term", "hang" and "stop" happen there.
+func Reach(kind, name string) { process().meet(kind, name) }
 
 // process counts all operations of this process.
 var process = sync.OnceValue(func() *faults {
@@ -91,18 +95,35 @@ func (f *faults) meet(kind, name string) string {
 	switch what {
 	case "before":
 		die()
-	case "term", "hang":
-		_ = unix.Kill(os.Getpid(), unix.SIGTERM)
-		if what == "hang" {
-			select {}
-		}
-		time.Sleep(deliver)
+	case "hang":
+		raise(unix.SIGTERM, unix.SIGTERM)
+		select {}
+	case "term":
+		raise(unix.SIGTERM, unix.SIGTERM)
+		answer()
+	case "stop":
+		raise(unix.SIGSTOP, unix.SIGCONT)
+		answer() // what came with SIGCONT
 	}
 	return what
 }
 
-// deliver is time for a signal to be answered, as far as that is possible during an operation.
-const deliver = 200 * time.Millisecond
+// raise sends this process a signal and returns when all that listen for until have it.
+func raise(sig, until unix.Signal) {
+	came := make(chan os.Signal, 1)
+	signal.Notify(came, until)
+	_ = unix.Kill(os.Getpid(), sig)
+	<-came
+	signal.Stop(came) // waits for the others' turn
+}
+
+// answer gives time to answer a signal, as far as that is possible during an operation: in slices, of which a machine that
+// stands still for a while takes one.
+func answer() {
+	for range 20 {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
 
 func (f *faults) count(kind, name string) string {
 	f.mu.Lock()

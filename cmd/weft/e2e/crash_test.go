@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,7 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"weft/checkpoint"
-	"weft/internal/build"
 )
 
 // Kills of a run of the tests, and the variable of the long target that asks for more.
@@ -33,12 +30,6 @@ const (
 	killsPerRun = 4
 	crashSeed   = 5
 )
-
-// faultBinary is weft built with kill points under its storage; see checkpoint/storage/hook.go.
-var faultBinary = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(binary), "weft-fault")
-	return path, build.Weft(context.Background(), path, "-tags", "weftfault")
-})
 
 // crash is a run that is killed again and again, and what it must come to all the same.
 type crash struct {
@@ -86,7 +77,9 @@ func newCrash(t *testing.T, more ...string) *crash {
 	c := &crash{args: crashArgs(t, more...), whole: filepath.Join(t.TempDir(), "whole")}
 	o := finish(t, c.command(t, c.whole, nil, "--keep", "0"))
 	require.Zero(t, o.code, o.err)
-	c.want = lineValues(t, localDisk{c.whole}.files(t)["metrics.jsonl"])
+	lines := localDisk{c.whole}.files(t)["metrics.jsonl"]
+	c.want = lineValues(t, lines)
+	requireSaveFigures(t, lines, checkpoints(t, c.whole))
 	return c
 }
 
@@ -116,24 +109,23 @@ func steps(list []checkpoint.Entry) []int {
 
 func (c *crash) command(t testing.TB, storage string, env []string, more ...string) *exec.Cmd {
 	t.Helper()
-	path, err := faultBinary()
-	require.NoError(t, err)
-	args := append(append(slices.Clone(c.args), "--storage-path", storage), more...)
-	cmd := command(t, args...)
-	cmd.Path, cmd.Args[0] = path, path
+	cmd := withFaults(t, command(t, append(append(slices.Clone(c.args), "--storage-path", storage), more...)...))
 	cmd.Env = append(cmd.Env, env...)
 	return cmd
 }
 
-// lineValues reads the lines of a metrics.jsonl without what a clock decides.
+// lineValues reads the lines of a metrics.jsonl without what a clock decides, and without the saves, of which a run that goes
+// on knows only its own.
 func lineValues(t testing.TB, lines string) []map[string]any {
 	t.Helper()
 	var out []map[string]any
 	for text := range strings.Lines(lines) {
 		var line map[string]any
 		require.NoError(t, json.Unmarshal([]byte(text), &line), text)
-		for _, key := range []string{"step_time_s", "tokens_per_s", "eval_time_s"} {
-			delete(line, key)
+		for key := range line {
+			if strings.HasPrefix(key, "save_") || slices.Contains([]string{"step_time_s", "tokens_per_s", "eval_time_s"}, key) {
+				delete(line, key)
+			}
 		}
 		out = append(out, line)
 	}

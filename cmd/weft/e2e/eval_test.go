@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,7 +103,7 @@ func checkpointMetrics(t *testing.T, dir string) map[string]float64 {
 // the metrics are those of a run that was never stopped.
 func TestEvalOfAnInterruptedRun(t *testing.T) {
 	model := tinyModel(t, "gemma4-tiny", nil)
-	train, eval := differentRows(12), write(t, "eval.jsonl", differentRows(2000))
+	train, eval := differentRows(12), write(t, "eval.jsonl", differentRows(40))
 	args := func(storage string, epochs string) []string {
 		return tinyArgs(t, model, storage, train, "--learning-rate", "1e-3", "--eval-dataset", eval, "--eval-every-steps", "4", "--num-epochs", epochs)
 	}
@@ -118,19 +117,20 @@ func TestEvalOfAnInterruptedRun(t *testing.T) {
 	require.Equal(t, []int{4, 6, 8, 12}, at)
 	require.Less(t, *want[3].Loss, *want[0].Loss)
 
-	// Four steps are done, and the next line is that of the evaluation, of 1,000 batches.
-	cmd, log := start(t, parts, 4, args(parts, "2")...)
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	_ = cmd.Wait()
-	require.Equal(t, 75, cmd.ProcessState.ExitCode(), log.String())
-	require.Equal(t, 4, lines(parts), "the evaluation was stopped: %s", log.String())
+	interrupted := func(at string) outcome {
+		cmd := withFaults(t, command(t, append(args(parts, "2"), "--grace-period", "1h")...))
+		cmd.Env = append(cmd.Env, "WEFT_FAULT=evaluate/"+at+":10:term")
+		o := finish(t, cmd)
+		require.Equal(t, 75, o.code, "%s\n%s", o.out, o.err)
+		return o
+	}
+	// Four steps are done, and the next line is that of the evaluation, of 20 batches.
+	o := interrupted("after step 4")
+	require.Equal(t, 4, lines(parts), "the evaluation was stopped: %s", o.err)
 	// It is done now; then come two steps, and the evaluation of the epoch's end is stopped too.
-	cmd, log = start(t, parts, 7, args(parts, "2")...)
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	_ = cmd.Wait()
-	require.Equal(t, 75, cmd.ProcessState.ExitCode(), log.String())
-	require.Contains(t, log.String(), "resuming from "+filepath.Join(parts, "checkpoints", "epoch-0000-step-00000004"))
-	require.Equal(t, 7, lines(parts), "the evaluation was stopped: %s", log.String())
+	o = interrupted("after step 6")
+	require.Contains(t, o.out, "resuming from "+filepath.Join(parts, "checkpoints", "epoch-0000-step-00000004"))
+	require.Equal(t, 7, lines(parts), "the evaluation was stopped: %s", o.err)
 	require.Contains(t, must(t, args(parts, "2")...), "resuming from "+filepath.Join(parts, "checkpoints", "epoch-0000-step-00000006"))
 	got, gotSteps := readEvals(t, parts)
 	require.Equal(t, want, got)

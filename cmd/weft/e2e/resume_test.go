@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // demoArgs is the demo on few rows: 8 steps an epoch of 16 rows, 3 epochs.
@@ -21,39 +21,6 @@ func demoArgs(storage string, more ...string) []string {
 }
 
 const demoSteps, demoStepsPerEpoch = 24, 8
-
-// start begins a run and returns when metrics.jsonl has a step.
-func start(t *testing.T, storage string, step int, args ...string) (*exec.Cmd, *strings.Builder) {
-	t.Helper()
-	cmd := command(t, args...)
-	var log strings.Builder
-	cmd.Stdout, cmd.Stderr = &log, &log
-	require.NoError(t, cmd.Start())
-	ended := make(chan struct{})
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		close(ended)
-	})
-	for lines(storage) < step {
-		select {
-		case <-t.Context().Done():
-			t.Fatal("the run made no progress: " + log.String())
-		case <-time.After(5 * time.Millisecond):
-		}
-		require.NoError(t, cmd.Process.Signal(syscall.Signal(0)), "the run ended early")
-	}
-	return cmd, &log
-}
-
-// pause stops a run by SIGSTOP and returns when all of its threads stand still, not only when they have been told to.
-func pause(t *testing.T, cmd *exec.Cmd) {
-	t.Helper()
-	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
-	var status unix.WaitStatus
-	_, err := unix.Wait4(cmd.Process.Pid, &status, unix.WUNTRACED, nil)
-	require.NoError(t, err)
-	require.True(t, status.Stopped(), "the run ended instead: %v", status)
-}
 
 // lines counts the lines of metrics.jsonl.
 func lines(storage string) int {
@@ -90,13 +57,14 @@ func TestInterruptedRunGivesTheSameBits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			storage := filepath.Join(t.TempDir(), "run")
-			cmd, log := start(t, storage, demoStepsPerEpoch+3, demoArgs(storage)...)
-			// The first epoch's checkpoint is written beside the steps.
-			require.Eventually(t, func() bool { return len(checkpoints(t, storage)) > 0 }, time.Minute, time.Millisecond)
-			if c.signal == syscall.SIGTERM {
-				require.Contains(t, refused(t, demoArgs(storage)...), "is locked by process")
-			}
-			require.NoError(t, cmd.Process.Signal(c.signal))
+			cmd := withFaults(t, command(t, demoArgs(storage, "--grace-period", "1h")...))
+			// The second epoch's save began when the first's was done.
+			cmd.Env = append(cmd.Env, fmt.Sprintf("WEFT_FAULT=write/metrics.jsonl:%d:stop", 2*demoStepsPerEpoch+3))
+			log := begin(t, cmd)
+			standsStill(t, cmd, log)
+			require.NotEmpty(t, checkpoints(t, storage))
+			require.Contains(t, refused(t, demoArgs(storage)...), "is locked by process")
+			goOn(t, cmd, c.signal)
 			_ = cmd.Wait()
 			require.Equal(t, c.code, cmd.ProcessState.ExitCode(), log.String())
 			done := lines(storage)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // requireContinues lets a stopped run go on by the same command, and wants it to come to the uninterrupted run's bits with
@@ -75,6 +76,9 @@ func TestTermAroundASave(t *testing.T) {
 	} {
 		t.Run(d.name, func(t *testing.T) {
 			storage := filepath.Join(t.TempDir(), "run")
+			if d.args == nil {
+				d.args = []string{"--grace-period", "1h"}
+			}
 			o := finish(t, c.command(t, storage, []string{"WEFT_FAULT=" + d.fault}, d.args...))
 			require.Equal(t, d.code, o.code, "%s\n%s", o.out, o.err)
 			if d.code == 0 {
@@ -166,26 +170,17 @@ func stoppedAt(t *testing.T, line string) (step int, where string) {
 func (c *crash) secondSignal(t *testing.T) {
 	storage := filepath.Join(t.TempDir(), "run")
 	cmd := c.command(t, storage, []string{"WEFT_FAULT=write/step-00000006:1:hang"}, "--grace-period", "1h")
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	require.NoError(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	log := begin(t, cmd)
 	// The first is that of the write; those within a second of it are taken for the same.
-	for repeat := time.NewTicker(300 * time.Millisecond); ; {
-		select {
-		case <-repeat.C:
-			if lines(storage) >= 6 {
-				_ = cmd.Process.Signal(syscall.SIGTERM)
-			}
-			continue
-		case <-ended:
-			repeat.Stop()
+	for state(t, cmd, unix.WEXITED|unix.WNOHANG) == 0 {
+		if lines(storage) >= 6 {
+			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 		}
-		break
+		time.Sleep(300 * time.Millisecond)
 	}
-	require.Equal(t, 75, cmd.ProcessState.ExitCode(), errs.String())
-	require.Regexp(t, `^weft: stopped before the end: the save was skipped at the second request; the newest checkpoint is \S+epoch-0001-step-00000004 \(step 4\), and \d+ steps? (is|are) lost since: `, lastLine(outcome{err: errs.String()}))
+	_ = cmd.Wait()
+	require.Equal(t, 75, cmd.ProcessState.ExitCode(), log.String())
+	require.Regexp(t, `^weft: stopped before the end: the save was skipped at the second request; the newest checkpoint is \S+epoch-0001-step-00000004 \(step 4\), and \d+ steps? (is|are) lost since: `, lastLine(outcome{err: log.String()}))
 	c.requireContinues(t, storage)
 }
 
@@ -232,44 +227,41 @@ func (c *crash) readerGone(t *testing.T) {
 func (c *crash) nohup(t *testing.T) {
 	for _, ignored := range []bool{false, true} {
 		storage := filepath.Join(t.TempDir(), fmt.Sprint("run-", ignored))
-		cmd := c.command(t, storage, nil)
+		cmd := c.command(t, storage, []string{"WEFT_FAULT=write/metrics.jsonl:5:stop"}, "--grace-period", "1h")
 		if ignored {
 			cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`}, cmd.Args...)
 			sh, err := exec.LookPath("sh")
 			require.NoError(t, err)
 			cmd.Path = sh
 		}
-		o := signalWhileCompiling(t, cmd, syscall.SIGHUP)
+		log := begin(t, cmd)
+		standsStill(t, cmd, log)
+		goOn(t, cmd, syscall.SIGHUP)
+		_ = cmd.Wait()
 		if ignored {
-			require.Zero(t, o.code, o.err)
+			require.Zero(t, cmd.ProcessState.ExitCode(), log.String())
 			c.requireWhole(t, storage)
 			continue
 		}
-		require.Equal(t, 75, o.code, o.err)
+		require.Equal(t, 75, cmd.ProcessState.ExitCode(), log.String())
+		require.Less(t, lines(storage), 12)
 		c.requireContinues(t, storage)
 	}
 }
 
 // SIGTERM during an evaluation leaves it and saves the state; the next start evaluates again, and comes to the same bits.
 func TestTermDuringAnEvaluation(t *testing.T) {
-	c := &crash{args: crashArgs(t, "--eval-dataset", write(t, "eval.jsonl", differentRows(6000)), "--eval-every-steps", "2", "--num-epochs", "1"), whole: filepath.Join(t.TempDir(), "whole")}
+	c := &crash{args: crashArgs(t, "--eval-dataset", write(t, "eval.jsonl", differentRows(40)), "--eval-every-steps", "2", "--num-epochs", "1"), whole: filepath.Join(t.TempDir(), "whole")}
 	o := finish(t, c.command(t, c.whole, nil, "--keep", "0"))
 	require.Zero(t, o.code, o.err)
 	c.want = lineValues(t, localDisk{c.whole}.files(t)["metrics.jsonl"])
 
-	storage := filepath.Join(t.TempDir(), "run")
-	cmd := c.command(t, storage, nil)
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	require.NoError(t, cmd.Start())
-	for lines(storage) < 2 {
-		require.NoError(t, t.Context().Err())
-		time.Sleep(time.Millisecond)
+	for _, batch := range []int{1, 10, 20} { // of 20
+		storage := filepath.Join(t.TempDir(), "run")
+		o = finish(t, c.command(t, storage, []string{fmt.Sprintf("WEFT_FAULT=evaluate/after step 2:%d:term", batch)}, "--grace-period", "1h"))
+		require.Equal(t, 75, o.code, o.err)
+		require.Regexp(t, `^weft: stopped before the end at step 2 of 4, everything is saved in \S+epoch-0000-step-00000002: run the same command again to continue$`, lastLine(o))
+		require.Equal(t, 2, lines(storage), "the evaluation did not end")
+		c.requireContinues(t, storage)
 	}
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	_ = cmd.Wait()
-	require.Equal(t, 75, cmd.ProcessState.ExitCode(), errs.String())
-	require.Regexp(t, `^weft: stopped before the end at step 2 of 4, everything is saved in \S+epoch-0000-step-00000002: run the same command again to continue$`, lastLine(outcome{err: errs.String()}))
-	require.Equal(t, 2, lines(storage), "the evaluation did not end")
-	c.requireContinues(t, storage)
 }

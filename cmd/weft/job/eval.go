@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"weft/checkpoint/storage"
 	"weft/data"
 	"weft/data/tokenizer"
 	"weft/engine/trainer"
@@ -56,7 +57,11 @@ func (r *run) evaluate(ctx context.Context, at trainer.Position) (trainer.EvalRe
 	}
 	phase := fmt.Sprintf("the evaluation after step %d", at.Step)
 	defer r.dog.Enter(phase, r.StepDeadline)()
-	e := trainer.Evaluation{Evaluator: r.eval, State: r.state, Source: batches{Loader: loader, rows: r.rows, took: func(time.Duration) { r.dog.GoesOn(phase) }}, Agree: r.several(), Empty: r.step.EmptyBatch()}
+	source := batches{Loader: loader, rows: r.rows, took: func(time.Duration) {
+		r.dog.GoesOn(phase)
+		storage.Reach("evaluate", phase)
+	}}
+	e := trainer.Evaluation{Evaluator: r.eval, State: r.state, Source: source, Agree: r.several(), Empty: r.step.EmptyBatch()}
 	stop := r.stop
 	if r.several() {
 		stop = nil // the others would wait for this one: all stop together, after a step
