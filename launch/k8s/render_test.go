@@ -1,6 +1,7 @@
 package k8s_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -304,14 +305,14 @@ func TestGracePeriodsFit(t *testing.T) {
 
 // The script that a Ray pod runs before it ends stops the processes of one name, waits for them, and touches no other.
 func TestStopScript(t *testing.T) {
-	const name = "weft-stop-test" // within the 15 characters that the kernel keeps
+	name := fmt.Sprintf("weftst-%d", os.Getpid()) // no other run's, within the 15 characters that the kernel keeps
 	sleep, err := exec.LookPath("sleep")
 	require.NoError(t, err)
 	body, err := os.ReadFile(sleep)
 	require.NoError(t, err)
 	program := filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.WriteFile(program, body, 0o755))
-	mine, other := exec.Command(program, "60"), exec.Command(sleep, "60")
+	mine, other := exec.CommandContext(t.Context(), program, "3600"), exec.CommandContext(t.Context(), sleep, "3600")
 	require.NoError(t, mine.Start())
 	require.NoError(t, other.Start())
 	ended := make(chan error, 1)
