@@ -36,6 +36,9 @@ type AsyncOptions struct {
 	// Negative Retries: never.
 	Retries int
 	Backoff time.Duration
+	// Staged, if set, is told by Save, just before it returns, that the state is on the host: StateBytes, LimitBytes,
+	// PeakBytes and Stall.
+	Staged func(AsyncStats)
 	// Done, if set, is told of every write that has ended, from the goroutine that wrote, before Wait returns.
 	Done func(Saved)
 }
@@ -340,7 +343,7 @@ func (w *asyncWrite) whole(ctx context.Context) error {
 	if err := w.stage.copy(ctx, w.o.Copiers); err != nil {
 		return err
 	}
-	w.stats.Stall = time.Since(w.begin)
+	w.staged()
 	w.start(func(ctx context.Context) {
 		began := time.Now()
 		for {
@@ -376,7 +379,7 @@ func (w *asyncWrite) pieces(ctx context.Context) error {
 	})
 	err := w.stage.copy(ctx, min(2, w.o.Copiers))
 	if err == nil {
-		w.stats.Stall = time.Since(w.begin)
+		w.staged()
 		close(staged)
 		return nil
 	}
@@ -385,6 +388,14 @@ func (w *asyncWrite) pieces(ctx context.Context) error {
 		return &tryAgain{err}
 	}
 	return err
+}
+
+// staged ends the stall of a save whose state is on the host.
+func (w *asyncWrite) staged() {
+	w.stats.Stall, w.stats.PeakBytes = time.Since(w.begin), w.stage.peakBytes()
+	if w.o.Staged != nil {
+		w.o.Staged(AsyncStats{StateBytes: w.stats.StateBytes, LimitBytes: w.stats.LimitBytes, PeakBytes: w.stats.PeakBytes, Stall: w.stats.Stall})
+	}
 }
 
 func failed(err error) bool { return err != nil && !errors.Is(err, ErrPrune) }
@@ -426,7 +437,7 @@ func (w *asyncWrite) end(e Entry, err error, began time.Time) {
 	if failed(err) && w.stats.Tries > 1 {
 		err = fmt.Errorf("%w (tried %d times)", err, w.stats.Tries)
 	}
-	w.stats.Write, w.stats.PeakBytes = time.Since(began), w.stage.peakBytes()
+	w.stats.Write = time.Since(began)
 	if failed(err) {
 		w.m.giveUp(w.snapshot, err)
 		w.mu.Lock()

@@ -158,14 +158,21 @@ func TestAsyncStats(t *testing.T) {
 	const state = 4*6*4 + 5*4 + 3*2*4*4 + 8
 	for _, bound := range hostMemories(t) {
 		var saved []Saved
+		var staged []AsyncStats
 		d := newDevice(1)
-		_, a := openAsync(t, newMemFS(), AsyncOptions{HostMemory: bound, Done: func(s Saved) { saved = append(saved, s) }})
+		_, a := openAsync(t, newMemFS(), AsyncOptions{
+			HostMemory: bound, Done: func(s Saved) { saved = append(saved, s) }, Staged: func(s AsyncStats) { staged = append(staged, s) },
+		})
 		for step := range 3 {
 			require.NoError(t, a.Save(t.Context(), d.snapshot(step, 1)))
+			require.Len(t, staged, step+1, "told before Save returns")
 		}
 		require.NoError(t, a.Wait(t.Context()))
 		require.Len(t, saved, 3)
-		for _, s := range saved {
+		for i, s := range saved {
+			known := s.Stats
+			known.WrittenBytes, known.Write, known.Tries = 0, 0, 0
+			require.Equal(t, known, staged[i])
 			require.EqualValues(t, state, s.Stats.StateBytes)
 			require.Equal(t, s.Entry.Bytes, s.Stats.WrittenBytes)
 			require.Equal(t, 1, s.Stats.Tries)

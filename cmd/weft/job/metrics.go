@@ -109,8 +109,40 @@ func (m *metricsLog) lost(first, start int) string {
 	return strings.Join(out, ", ")
 }
 
+// stepLine is the line of a step. What is of a save stands on the first line that is written when it is known: how long
+// training waited for the save between the step before and this one, and how much host memory of how much it took; how long
+// a write went on that has ended, that of the oldest save first. A run that goes on has no line of the saves before.
+type stepLine struct {
+	trainer.StepRecord
+	SaveStall     float64 `json:"save_stall_s,omitempty"`
+	SaveHost      int64   `json:"save_host_bytes,omitempty"`
+	SaveHostLimit int64   `json:"save_host_limit_bytes,omitempty"`
+	SaveWrite     float64 `json:"save_write_s,omitempty"`
+}
+
+// saveFigures are those of saves that no line has yet.
+type saveFigures struct {
+	// staged is nil when there was no save since the line before.
+	staged *checkpoint.AsyncStats
+	// writes are in seconds.
+	writes []float64
+}
+
+// line takes what goes on the next step's line.
+func (f *saveFigures) line(r trainer.StepRecord) stepLine {
+	out := stepLine{StepRecord: r}
+	if s := f.staged; s != nil {
+		out.SaveStall, out.SaveHost, out.SaveHostLimit = s.Stall.Seconds(), s.PeakBytes, s.LimitBytes
+		f.staged = nil
+	}
+	if len(f.writes) > 0 {
+		out.SaveWrite, f.writes = f.writes[0], f.writes[1:]
+	}
+	return out
+}
+
 // add writes the line of one step at once, so that a reader sees it and a killed run keeps it.
-func (m *metricsLog) add(r trainer.StepRecord) error { return m.write(r.Step, r) }
+func (m *metricsLog) add(l stepLine) error { return m.write(l.Step, l) }
 
 // addEval writes the line of one evaluation.
 func (m *metricsLog) addEval(r trainer.EvalRecord) error { return m.write(r.Step, r) }

@@ -20,7 +20,7 @@ func TestRemoteMetrics(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, folder.remote())
 	object := func() string { return string(s.Objects("bucket")["run/"+metricsName]) }
-	step := func(n int) trainer.StepRecord { return trainer.StepRecord{Step: n, Epoch: 1, Loss: 0.25} }
+	step := func(n int) stepLine { return stepLine{StepRecord: trainer.StepRecord{Step: n, Epoch: 1, Loss: 0.25}} }
 	line := func(n int) string { return metricsLinesOf(t, step(n)) }
 	owned := func() error { return nil }
 
@@ -73,7 +73,7 @@ func TestRemoteMetrics(t *testing.T) {
 }
 
 // metricsLinesOf is what a log of these steps is.
-func metricsLinesOf(t *testing.T, records ...trainer.StepRecord) string {
+func metricsLinesOf(t *testing.T, records ...stepLine) string {
 	t.Helper()
 	dir := t.TempDir()
 	log, err := openMetrics(dir, trainer.Position{})

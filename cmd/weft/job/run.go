@@ -288,7 +288,7 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 				r.dog.GoesOn(stepPhase(rec.Step))
 				beat.step(rec.Step, rec.StepTime, time.Duration(waited.Swap(0)))
 				r.report.step(rec)
-				return r.metrics.add(rec)
+				return r.metrics.add(s.stepLine(rec))
 			},
 			Epoch:  func(rec trainer.EpochRecord) { last = rec; r.report.epoch(rec) },
 			Eval:   r.evaluation(),

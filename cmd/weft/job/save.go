@@ -44,9 +44,10 @@ type saver struct {
 	fault func(*checkpoint.Snapshot)
 
 	async *checkpoint.Async // from the first use on
-	// last is the newest checkpoint that this process committed; see newest.
-	mu   sync.Mutex
-	last checkpoint.Entry
+	// last is the newest checkpoint that this process committed; see newest. figures are those that no line has yet.
+	mu      sync.Mutex
+	last    checkpoint.Entry
+	figures saveFigures
 }
 
 // save takes a checkpoint of the position at, which is that of an epoch's end or within one: it returns when the state is
@@ -67,7 +68,7 @@ func (s *saver) save(ctx context.Context, at trainer.Position, epochEnd bool) er
 
 func (s *saver) saves() *checkpoint.Async {
 	if s.async == nil {
-		s.async = checkpoint.NewAsync(s.manager, checkpoint.AsyncOptions{Done: s.saved})
+		s.async = checkpoint.NewAsync(s.manager, checkpoint.AsyncOptions{Staged: s.staged, Done: s.saved})
 	}
 	return s.async
 }
@@ -82,8 +83,23 @@ func (s *saver) saved(out checkpoint.Saved) {
 	}
 	s.mu.Lock()
 	s.last = out.Entry
+	s.figures.writes = append(s.figures.writes, out.Stats.Write.Seconds())
 	s.mu.Unlock()
 	s.report.printf("Checkpoint successfully created at: %s\n%s", s.folder.of(out.Entry), saveLine(out.Stats))
+}
+
+// staged is told of every save that training waits for no more.
+func (s *saver) staged(stats checkpoint.AsyncStats) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.staged = &stats
+}
+
+// stepLine is the line of a step, with what is known of the saves since the line before.
+func (s *saver) stepLine(r trainer.StepRecord) stepLine {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.figures.line(r)
 }
 
 // saveLine shows the figures of one save.
