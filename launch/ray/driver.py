@@ -31,6 +31,9 @@ ORPHAN_SECONDS = 5
 POLL_SECONDS = 1.0
 # How long a host may be silent: a machine that vanishes closes no connection, and Ray's own health check takes longer.
 SILENT_SECONDS = 20
+# More than this between two looks at the clock is time in which the driver stood still (a stopped process, a machine that is
+# moved or out of breath): what it did not hear meanwhile says nothing of the hosts.
+ASLEEP_SECONDS = 5
 # What the line of weft's watchdog has in it: its host ends with 75 too, but that is a failure, which may come back each time.
 STALLED = ("stood still in ", "longer than its limit")
 # Where weft ray submit puts what --env was given: Ray prints a job's command line into its log, and a token is not to be there.
@@ -134,6 +137,19 @@ class NoSlice(Exception):
     """There is no free slice, at least not now."""
 
 
+class Awake:
+    """A clock of the time in which its reader runs."""
+
+    def __init__(self):
+        self.seconds, self.last = 0.0, time.monotonic()
+
+    def read(self):
+        now = time.monotonic()
+        self.seconds += min(now - self.last, ASLEEP_SECONDS)
+        self.last = now
+        return self.seconds
+
+
 class Placed:
     """A host with its place in the slice and its actor."""
 
@@ -142,7 +158,7 @@ class Placed:
         self.code = None
         self.lost = None
         self.stalled = False  # its watchdog ended it
-        self.heard = time.monotonic()
+        self.heard = 0.0  # when it answered last, by the clock of follow
 
     @property
     def name(self):
@@ -282,8 +298,7 @@ class Job:
 
     def follow(self, hosts):
         """Prints the lines of all hosts until all are over. One that fails ends the others."""
-        for h in hosts:
-            h.heard = time.monotonic()  # starting may have taken a while
+        clock = Awake()
         polls = {h.actor.poll.remote(POLL_SECONDS): h for h in hosts if not h.over}
         asked = None  # when the hosts were asked to end
         patience = None
@@ -293,17 +308,17 @@ class Job:
             done, _ = ray.wait(list(polls), num_returns=len(polls), timeout=POLL_SECONDS / 10)
             for ref in done:
                 h = polls.pop(ref)
-                h.heard = time.monotonic()
+                h.heard = clock.read()
                 self.take(h, ref)
                 if not h.over:
                     polls[h.actor.poll.remote(POLL_SECONDS)] = h
+            now = clock.read()
             for ref, h in list(polls.items()):
-                if time.monotonic() - h.heard > SILENT_SECONDS:
+                if now - h.heard > SILENT_SECONDS:
                     h.lost = "is silent for %d s" % SILENT_SECONDS
                     ray.kill(h.actor)
                     del polls[ref]
             bad = [h for h in hosts if h.lost is not None or h.code not in (None, 0, RETRY)]
-            now = time.monotonic()
             if asked is None and (bad or self.stop.is_set()):
                 asked = now
                 patience = ORPHAN_SECONDS if bad else self.options.grace

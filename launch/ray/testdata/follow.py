@@ -1,4 +1,4 @@
-"""Holds the driver to what it does about hosts that end with 75, with a ray of its own: python3 follow.py DRIVER."""
+"""Holds the driver to what it does about hosts that end with 75, with a ray and a clock of its own: python3 follow.py DRIVER."""
 
 import base64
 import importlib.util
@@ -35,17 +35,35 @@ class Actor:
         return lines, self.code if self.after < 0 or self.code == -9 else None
 
 
-def wait(refs, num_returns, timeout):
-    import time
+class Clock:
+    """Time that passes only while the driver waits; stall is how much more goes by at the n-th of its waits."""
 
-    time.sleep(0.005)
-    return refs, []
+    def __init__(self):
+        self.now, self.waits, self.stall = 0.0, 0, {}
+        self.never = Ref(None)  # an answer that does not come
+
+    def monotonic(self):
+        return self.now
+
+    def wait(self, refs, num_returns, timeout):
+        self.waits += 1
+        stalled = self.stall.get(self.waits, 0)
+        self.now += 0.005 + stalled
+        done = [r for r in refs if r is not self.never and not stalled]
+        return done, [r for r in refs if r not in done]
+
+
+clock = Clock()
+
+
+def kill(actor):
+    actor.told.append("killed")
 
 
 def fake():
     ray = types.ModuleType("ray")
     ray.remote = lambda *a, **k: lambda cls: cls
-    ray.get, ray.wait, ray.kill = lambda ref: ref.host.answer(), wait, lambda actor: None
+    ray.get, ray.wait, ray.kill = lambda ref: ref.host.answer(), lambda *a, **k: clock.wait(*a, **k), kill
     ray.exceptions = types.SimpleNamespace(RayError=RayError)
     strategies = types.ModuleType("ray.util.scheduling_strategies")
     strategies.PlacementGroupSchedulingStrategy = object
@@ -57,11 +75,14 @@ def load(path):
     driver = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(driver)
     driver.ORPHAN_SECONDS = 0.05
+    driver.time = clock
     return driver
 
 
-def run(driver, attempts, failures):
+def run(driver, attempts, failures, stall=None):
     """Runs a job whose attempts have these actors; returns its exit code and the attempts it took."""
+    clock.__init__()
+    clock.stall = stall or {}
     job = driver.Job(driver.parse(["--topology", "4x4", "--accelerator-type", "x", "--grace", "0.1", "--max-failures", str(failures), "--", "w"]))
     made = iter(attempts)
     count = [0]
@@ -96,6 +117,16 @@ def main():
 
     assert run(driver, [[Actor([stall], 75), Actor([], None)], done()], 1) == (0, 2), "a watchdog's end begins again"
     assert run(driver, [[Actor([stall], 75), Actor([stall], 75)]], 0) == (1, 1), "and counts"
+
+    silent = Actor([], None)
+    silent.signal.remote = lambda number: None  # nothing gets through to it
+    silent.poll.remote = lambda seconds: clock.never
+    assert run(driver, [[Actor([], 0), silent], done()], 1) == (0, 2), "a host that vanished is lost"
+    assert silent.told == ["killed"], silent.told
+
+    slow = [Actor([], 0, after=40), Actor([], 0, after=40)]
+    assert run(driver, [slow], 0, stall={20: 3600}) == (0, 1), "where the driver itself stood still, no host was silent"
+    assert [h.told for h in slow] == [[], []], slow
 
     os.environ["WEFT_RAY_ENV"] = base64.b64encode(b'{"HF_TOKEN": "t$X"}').decode()
     job = driver.Job(driver.parse(["--topology", "4x4", "--accelerator-type", "x", "--env", "A=b=c", "--", "w"]))
