@@ -87,6 +87,9 @@ func run(args []string, s streams) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if err := refuseEmpty(ctx); err != nil {
+		return err
+	}
 	return ctx.Run(s)
 }
 

@@ -67,6 +67,7 @@ func TestConfigFileFaults(t *testing.T) {
 		"seed: 1\nseed: 2\n":                "run.yaml:2",
 		"model_id: x\n":                     `run.yaml:1: unknown key "model_id"`,
 		"seed: [1, 2]\n":                    `run.yaml:1: key "seed": one value is expected`,
+		"run-name: ''\n":                    `run.yaml:1: key "run-name" is empty: give a value, or leave the line out`,
 		"seed:\n":                           `run.yaml:1: key "seed": one value is expected`,
 		"shuffle: maybe\n":                  `run.yaml:1: key "shuffle" is maybe: give true or false`,
 		"\nremat: some\n":                   `run.yaml:2: key "remat" is some: give one of none, full`,

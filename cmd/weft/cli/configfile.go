@@ -20,6 +20,9 @@ type configFile string
 // BeforeResolve reads the file once the flags of the command line are known, so that those win.
 func (configFile) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
 	path := string(ctx.FlagValue(trace.Flag).(configFile))
+	if path == "" {
+		return job.Input(fmt.Errorf("--config %w", errEmpty))
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return job.Input(fmt.Errorf("--config: %w", err))
@@ -94,6 +97,9 @@ func (p preset) add(entry *ast.MappingValueNode, command *kong.Node) error {
 			return fmt.Errorf("key %q is %s: give true or false", key, text)
 		}
 		value = on.Value != negated
+	}
+	if value == "" {
+		return fmt.Errorf("key %q is empty: give a value, or leave the line out", key)
 	}
 	p[flag.Name] = value
 	return checkValue(flag, key, value)
