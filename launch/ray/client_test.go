@@ -197,6 +197,31 @@ func TestBrokenLog(t *testing.T) {
 	}
 }
 
+// A head that has just been started answers before it knows its jobs: that is waited for, too.
+func TestHeadStarts(t *testing.T) {
+	asked := 0
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/tail") {
+			conn, err := websocket.Accept(w, r, nil)
+			if err == nil {
+				conn.Close(websocket.StatusNormalClosure, "")
+			}
+			return
+		}
+		if asked++; asked == 1 {
+			http.Error(w, "RuntimeError: the head is not there yet", http.StatusInternalServerError)
+			return
+		}
+		http.NotFound(w, r)
+	})
+	var notices []string
+	_, err := c.Wait(t.Context(), "x", io.Discard, func(line string) { notices = append(notices, line) })
+	var gone *LostError
+	require.ErrorAs(t, err, &gone)
+	require.Len(t, notices, 1)
+	require.Contains(t, notices[0], "the head is not there yet; waiting up to 2m0s for it to come back")
+}
+
 func TestQuote(t *testing.T) {
 	require.Equal(t, `a-b=c '' 'it'\''s' '$x' gs://b/x`, Quote([]string{"a-b=c", "", "it's", "$x", "gs://b/x"}))
 }

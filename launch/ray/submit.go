@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,7 +119,7 @@ func (c *Client) Wait(ctx context.Context, id string, w io.Writer, notice func(s
 			return Info{}, ctx.Err()
 		case err == nil:
 			since, seen = time.Time{}, true
-		case !isUnreachable(err):
+		case !isUnreachable(err) && !isStarting(err):
 			return Info{}, err
 		case since.IsZero():
 			since = time.Now()
@@ -137,6 +138,12 @@ func (c *Client) Wait(ctx context.Context, id string, w io.Writer, notice func(s
 func isUnreachable(err error) bool {
 	var u *UnreachableError
 	return errors.As(err, &u)
+}
+
+// isStarting tells an answer of a head that is not whole yet: its dashboard answers before what stands behind it does.
+func isStarting(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && status.Code >= http.StatusInternalServerError
 }
 
 // settleTime is how long after its log's end a job's state may still say that it runs.
