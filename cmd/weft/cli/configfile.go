@@ -3,8 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
@@ -23,7 +26,7 @@ func (configFile) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
 	if path == "" {
 		return job.Input(fmt.Errorf("--config %w", errEmpty))
 	}
-	text, err := os.ReadFile(path)
+	text, err := readConfig(path, ctx.Stderr)
 	if err != nil {
 		return job.Input(fmt.Errorf("--config: %w", err))
 	}
@@ -33,6 +36,33 @@ func (configFile) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
 	}
 	ctx.AddResolver(preset)
 	return nil
+}
+
+// maxConfig bounds the bytes of a file of flags: a device may have no end.
+const maxConfig = 1 << 20
+
+// pipeNotice is how long nobody writes to a pipe before a line says that it is waited for.
+var pipeNotice = 2 * time.Second
+
+// readConfig reads a file, or a pipe: that of <(…) in a shell, /dev/stdin, or a named one, on which it waits for a writer and
+// tells so.
+func readConfig(path string, log io.Writer) ([]byte, error) {
+	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		notice := time.AfterFunc(pipeNotice, func() {
+			fmt.Fprintf(log, "weft: --config %s is a pipe: waiting for what is written to it\n", path)
+		})
+		defer notice.Stop()
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err == nil && len(text) > maxConfig {
+		err = fmt.Errorf("%s has more than %d bytes: give a file of 'flag: value' lines", path, maxConfig)
+	}
+	return text, err
 }
 
 // preset gives flags values that the command line did not: those of a YAML file.

@@ -26,7 +26,7 @@ var groups = []kong.Group{
 
 type finetuneCmd struct {
 	job.Config
-	ConfigFile configFile `name:"config" group:"demo" placeholder:"FILE.yaml" help:"Take flags from a YAML file, one 'flag: value' a line; flags of the command line win. An unknown key is an error."`
+	ConfigFile configFile `name:"config" group:"demo" placeholder:"FILE.yaml" help:"Take flags from a YAML file, one 'flag: value' a line; flags of the command line win. An unknown key is an error. A pipe will do, such as /dev/stdin or the <(…) of a shell."`
 }
 
 // Help is the long help.
