@@ -87,7 +87,11 @@ func Start(t testing.TB, buckets ...string) *Server {
 
 // Env is the setting of the environment with which a program talks to the
 // server.
-func (s *Server) Env() string { return "STORAGE_EMULATOR_HOST=" + s.Addr }
+func (s *Server) Env() string { return env(s.http) }
+
+func env(h *httptest.Server) string {
+	return "STORAGE_EMULATOR_HOST=" + h.Listener.Addr().String()
+}
 
 // Use makes this process talk to the server until the end of the test.
 func (s *Server) Use(t *testing.T) { t.Setenv("STORAGE_EMULATOR_HOST", s.Addr) }

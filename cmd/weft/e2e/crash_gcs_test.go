@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os/exec"
 	"path"
 	"slices"
 	"strconv"
@@ -35,17 +34,20 @@ func (b bucket) env() []string { return []string{b.server.Env(), "WEFT_GCS_LEASE
 func (b bucket) remote() bool  { return true }
 
 // arm kills the process when the server meets the request.
-func (b bucket) arm(cmd *exec.Cmd, k kill) func() {
-	if k.spec == "" {
-		return func() {}
+func (b bucket) arm(v *killable, k kill) (ended func()) {
+	client := b.server.Client()
+	v.Env = append(v.Env, client.Env())
+	if k.spec != "" {
+		part := strings.Split(k.spec, ":")
+		op, of, _ := strings.Cut(part[0], "/")
+		n, _ := strconv.Atoi(part[1])
+		action := map[string]func(func()) gcstest.Action{"before": gcstest.Before, "half": gcstest.Half, "after": gcstest.After}[part[2]]
+		b.server.Inject(gcstest.Fault{Op: gcstest.Op(op), Name: of, Skip: n - 1, Do: action(v.kill)})
 	}
-	part := strings.Split(k.spec, ":")
-	op, of, _ := strings.Cut(part[0], "/")
-	n, _ := strconv.Atoi(part[1])
-	die := func() { _ = cmd.Process.Kill() }
-	action := map[string]func(func()) gcstest.Action{"before": gcstest.Before, "half": gcstest.Half, "after": gcstest.After}[part[2]]
-	b.server.Inject(gcstest.Fault{Op: gcstest.Op(op), Name: of, Skip: n - 1, Do: action(die)})
-	return func() { b.server.Heal() }
+	return func() {
+		client.Gone()
+		b.server.Heal()
+	}
 }
 
 // quiet: a lease that is waited for is told; nothing else.

@@ -3,7 +3,6 @@ package e2e
 import (
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -23,8 +22,9 @@ type ground interface {
 	url() string
 	env() []string
 	remote() bool
-	// arm prepares a kill of a command that is not started yet; the result takes it back.
-	arm(cmd *exec.Cmd, k kill) func()
+	// arm prepares a kill of a command that is not started yet. ended is called when the process has, and returns when the storage
+	// stands still.
+	arm(v *killable, k kill) (ended func())
 	// quiet checks what a run said on standard error.
 	quiet(t *testing.T, errs, label string)
 	// manager reads the checkpoints, whoever owns them.
@@ -46,9 +46,9 @@ func (d localDisk) url() string   { return d.dir }
 func (d localDisk) env() []string { return nil }
 func (d localDisk) remote() bool  { return false }
 
-func (d localDisk) arm(cmd *exec.Cmd, k kill) func() {
+func (d localDisk) arm(v *killable, k kill) (ended func()) {
 	if k.spec != "" {
-		cmd.Env = append(cmd.Env, "WEFT_FAULT="+k.spec)
+		v.Env = append(v.Env, "WEFT_FAULT="+k.spec)
 	}
 	return func() {}
 }

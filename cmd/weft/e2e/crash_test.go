@@ -278,7 +278,7 @@ func (c *crash) run(t *testing.T, g ground, chain []kill, name int) (missed []ki
 		if !v.start(t, k, label) {
 			v.finished(t, label)
 			if k.after > 0 {
-				k.after *= 0.8 // this machine was faster than when the time was taken
+				k.after = 0.8 * min(k.after, float64(v.lasted)/float64(v.took)) // it was faster than when the time was taken
 			} else {
 				require.NotZero(t, i, "%s: the first start of a run does not reach it", label)
 			}
@@ -304,21 +304,25 @@ type victim struct {
 	foreign map[string]string
 	pid     int
 	out     string
+	// lasted is how long its last process did.
+	lasted time.Duration
 }
 
 // start runs until the kill, or to the end: then it returns false.
 func (v *victim) start(t *testing.T, k kill, label string) (killed bool) {
 	t.Helper()
-	cmd := v.command(t, v.url(), v.env())
+	cmd := newKillable(v.command(t, v.url(), v.env()))
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	defer v.arm(cmd, k)()
-	require.NoError(t, cmd.Start())
+	began := time.Now()
+	cmd.start(t)
 	if k.after > 0 {
-		timer := time.AfterFunc(time.Duration(k.after*float64(v.took)), func() { _ = cmd.Process.Kill() })
+		timer := time.AfterFunc(time.Duration(k.after*float64(v.took)), cmd.kill)
 		defer timer.Stop()
 	}
 	err := cmd.Wait()
+	v.lasted = time.Since(began)
 	v.pid, v.out = cmd.Process.Pid, out.String()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {

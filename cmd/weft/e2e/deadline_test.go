@@ -13,9 +13,12 @@ import (
 func TestDeadlineOfASave(t *testing.T) {
 	c := newCrash(t)
 	storage := filepath.Join(t.TempDir(), "run")
-	o := finish(t, c.command(t, storage, []string{"WEFT_FAULT=write/step-00000006:1:hang"}, "--grace-period", "1h", "--save-deadline", "2s"))
+	o := finish(t, c.command(t, storage, nil, "--num-epochs", "1"))
+	require.Zero(t, o.code, o.err)
+	// Its first save is the one that hangs: a slow disk keeps none before it.
+	o = finish(t, c.command(t, storage, []string{"WEFT_FAULT=write/step-00000006:1:hang"}, "--grace-period", "1h", "--save-deadline", "2s"))
 	require.Equal(t, 75, o.code, "%s\n%s", o.out, o.err)
-	require.Regexp(t, `stood still in the (last save|save of step \d+) for [23]s, longer than its limit of 2s: stacks are in \S+weft-stacks-\S+\.txt; the newest checkpoint is \S+ \(step \d+\)`, o.err)
+	require.Regexp(t, `stood still in the (last save|save of step \d+) for \d+s, longer than its limit of 2s: stacks are in \S+weft-stacks-\S+\.txt; the newest checkpoint is \S+ \(step 4\)`, o.err)
 	found, err := filepath.Glob(filepath.Join(storage, "weft-stacks-*.txt"))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
@@ -31,7 +34,7 @@ func TestDeadlineOfASave(t *testing.T) {
 func TestDeadlineOfCompiling(t *testing.T) {
 	o := weft(t, "finetune", "--demo", "--storage-path", filepath.Join(t.TempDir(), "run"), "--compile-cache", "off", "--compile-deadline", "1s")
 	require.Equal(t, 75, o.code, "%s\n%s", o.out, o.err)
-	require.Regexp(t, `stood still in the preparation \(\w+\) for \ds, longer than its limit of 1s: stacks are in \S+; no step had ended: run the same command again`, o.err)
+	require.Regexp(t, `stood still in the preparation( \(\w+\))? for \d+s, longer than its limit of 1s: stacks are in \S+; no step had ended: run the same command again`, o.err)
 }
 
 func TestDeadlinesAreChecked(t *testing.T) {

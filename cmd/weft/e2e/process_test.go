@@ -32,6 +32,25 @@ func withFaults(t testing.TB, cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
+// killable is a command that may be killed from its start on, by those that see what it does before Start has returned.
+type killable struct {
+	*exec.Cmd
+	started chan struct{}
+}
+
+func newKillable(cmd *exec.Cmd) *killable { return &killable{cmd, make(chan struct{})} }
+
+func (k *killable) start(t testing.TB) {
+	t.Helper()
+	require.NoError(t, k.Start())
+	close(k.started)
+}
+
+func (k *killable) kill() {
+	<-k.started
+	_ = k.Process.Kill()
+}
+
 // output is what a process has written so far.
 type output struct {
 	mu   sync.Mutex

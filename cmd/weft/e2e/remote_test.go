@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"weft/checkpoint/gcs"
 	"weft/checkpoint/gcs/gcstest"
@@ -97,31 +98,21 @@ func (c *cloud) download(t *testing.T, prefix string) string {
 	return dir
 }
 
-// killAt starts the command and kills it when a request for which match is true reaches the server.
-func (c *cloud) killAt(t *testing.T, match func(gcstest.Request) bool, args ...string) (output string) {
+// killAt starts the command and kills it when the server is asked to make an object whose name contains part.
+func (c *cloud) killAt(t *testing.T, part string, args ...string) (log string) {
 	t.Helper()
-	c.Requests()
-	cmd := c.command(t, args...)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	require.NoError(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for {
-		for _, r := range c.Requests() {
-			if match(r) {
-				require.NoError(t, cmd.Process.Signal(syscall.SIGKILL))
-				<-ended
-				require.Equal(t, -1, cmd.ProcessState.ExitCode(), log.String())
-				return log.String()
-			}
-		}
-		select {
-		case <-ended:
-			t.Fatal("the run ended by itself: " + log.String())
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
+	client := c.Client()
+	cmd := newKillable(c.command(t, args...))
+	cmd.Env = append(cmd.Env, client.Env())
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	c.Inject(gcstest.Fault{Op: gcstest.Insert, Name: part, Do: gcstest.Before(cmd.kill)})
+	cmd.start(t)
+	_ = cmd.Wait()
+	client.Gone()
+	require.Equal(t, []int{1}, c.Heal(), "%s", &out)
+	require.Equal(t, -1, cmd.ProcessState.ExitCode(), "%s", &out)
+	return out.String()
 }
 
 // A run all of whose inputs and outputs are on Cloud Storage, killed twice and started again each time, gives the bits of a
@@ -135,15 +126,12 @@ func TestRunOnCloudStorage(t *testing.T) {
 
 	const storage, name = "gs://bucket/runs", "gemma"
 	again := c.remote(storage, "--run-name", name)
-	inserts := func(part string) func(gcstest.Request) bool {
-		return func(r gcstest.Request) bool { return r.Op == gcstest.Insert && strings.Contains(r.Name, part) }
-	}
 	// In the middle of the second save.
-	log := c.killAt(t, inserts("epoch-0002-step-00000012/model/"), again...)
+	log := c.killAt(t, "epoch-0002-step-00000012/model/", again...)
 	require.Contains(t, log, "Checkpoint successfully created at: gs://bucket/runs/gemma/checkpoints/epoch-0001-step-00000006\n")
 
-	// The next one waits until the dead run's lease is over. It is killed when it puts metrics beside the third save.
-	log = c.killAt(t, inserts("epoch-0003-step-00000018/state/"), again...)
+	// The next one waits until the dead run's lease is over. It is killed in the third save, before which it puts the metrics.
+	log = c.killAt(t, "epoch-0003-step-00000018/state/", again...)
 	require.Regexp(t, `storage +waiting up to 4s for the lease of process \d+ on host `, log)
 	require.Contains(t, log, "resuming from gs://bucket/runs/gemma/checkpoints/epoch-0001-step-00000006: epoch 2, step 7\n")
 	require.Contains(t, string(c.Objects("bucket")["runs/gemma/metrics.jsonl"]), `"step":18,`, "written before the checkpoint")
@@ -218,26 +206,19 @@ func readLines(t *testing.T, storage string) []string {
 // A folder that a living run owns is refused.
 func TestRunOnCloudStorageTwice(t *testing.T) {
 	c := startCloud(t)
-	args := c.remote("gs://bucket/run", "--num-epochs", "400", "--keep", "1")
+	args := c.remote("gs://bucket/run", "--num-epochs", "400", "--keep", "1", "--grace-period", "1h")
 	cmd := c.command(t, args...)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	require.NoError(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	log := begin(t, cmd)
 	trains := func(r gcstest.Request) bool { return strings.Contains(r.Name, "run/checkpoints/epoch-0001") }
 	for !slices.ContainsFunc(c.Requests(), trains) {
-		select {
-		case <-ended:
-			t.Fatal("the run ended by itself: " + log.String())
-		case <-time.After(5 * time.Millisecond):
-		}
+		require.Zero(t, state(t, cmd, unix.WEXITED|unix.WNOHANG), "the run ended by itself: %s", log)
+		time.Sleep(5 * time.Millisecond)
 	}
 	o := c.run(t, args...)
 	require.Equal(t, 2, o.code, o.out+o.err)
 	require.Regexp(t, `^weft: --storage-path: .*gs://bucket/run/\.weft\.lock is locked by process \d+ on host .*\n$`, o.err)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	<-ended
+	_ = cmd.Wait()
 	require.Equal(t, 75, cmd.ProcessState.ExitCode(), log.String())
 	require.Nil(t, c.Objects("bucket")["run/.weft.lock"], "the lease is given back")
 }
