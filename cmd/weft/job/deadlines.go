@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"weft/checkpoint"
 	"weft/checkpoint/storage"
 	"weft/engine/trainer"
 	"weft/internal/watchdog"
@@ -15,7 +16,7 @@ import (
 type DeadlineFlags struct {
 	StepDeadline    time.Duration `name:"step-deadline" group:"devices" default:"30m" placeholder:"DURATION" help:"Longest time that a step, a batch of an evaluation or the wait for data may take. Then the stacks of the process are written to a file, and it ends with code 75: on a slice the hosts wait for a lost one for ever. 0: none."`
 	CompileDeadline time.Duration `name:"compile-deadline" group:"devices" default:"2h" placeholder:"DURATION" help:"The same for compiling, and for sending the weights to the devices."`
-	SaveDeadline    time.Duration `name:"save-deadline" group:"output" default:"1h" placeholder:"DURATION" help:"The same for what training waits for in a save, and for the last one at the end."`
+	SaveDeadline    time.Duration `name:"save-deadline" group:"output" default:"1h" placeholder:"DURATION" help:"The same for what training waits for in a save, and for the last one at the end. The hosts of a slice wait for each other's parts of a checkpoint for half of it, but 15m at least, and then name the host that is missing."`
 }
 
 func (d *DeadlineFlags) check() error {
@@ -29,6 +30,19 @@ func (d *DeadlineFlags) check() error {
 	}
 	return nil
 }
+
+// hostWait is how long the hosts of a run wait for each other's parts of a checkpoint. Half of the deadline lets the error that
+// names a host come before the watchdog, which knows none. A short deadline is for the training, beside which parts are written:
+// it makes no wait shorter than the default.
+func (d *DeadlineFlags) hostWait() time.Duration {
+	if d.SaveDeadline == 0 {
+		return forever
+	}
+	return max(d.SaveDeadline/2, checkpoint.DefaultHostWait)
+}
+
+// forever is 36 years: waits are multiplied.
+const forever = time.Duration(1 << 60)
 
 // watch begins to watch over the run, which is in a phase of its preparation: again once its devices tell which host this is.
 func (r *run) watch(phase string) {

@@ -32,3 +32,15 @@ func TestOpeningTheDevicesOfASliceIsWatched(t *testing.T) {
 		require.Empty(t, phase)
 	}
 }
+
+// Hosts wait for each other as long as a slow storage may take, and name the one that is missing before the watchdog ends the run.
+func TestHostsWaitForPartsByTheSaveDeadline(t *testing.T) {
+	for deadline, want := range map[time.Duration]time.Duration{
+		time.Hour: 30 * time.Minute, 6 * time.Hour: 3 * time.Hour, 30 * time.Minute: 15 * time.Minute, time.Minute: 15 * time.Minute, 0: forever,
+	} {
+		d := DeadlineFlags{SaveDeadline: deadline}
+		require.NoError(t, d.check())
+		require.Equal(t, want, d.hostWait(), deadline)
+		require.Positive(t, 4*d.hostWait(), "the longest wait is a multiple")
+	}
+}

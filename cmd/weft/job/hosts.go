@@ -142,7 +142,7 @@ func (r *run) shared() checkpoint.Options {
 	if !r.several() {
 		return checkpoint.Options{}
 	}
-	return checkpoint.Options{Process: r.process(), Processes: r.rt.Processes(), Session: r.session, HostName: r.rt.HostName}
+	return checkpoint.Options{Process: r.process(), Processes: r.rt.Processes(), Session: r.session, HostWait: r.hostWait(), HostName: r.rt.HostName}
 }
 
 // openFirst opens the storage on host 0, and draws the session.
