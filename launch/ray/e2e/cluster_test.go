@@ -81,7 +81,9 @@ func startCluster(python string, nodes ...node) (*cluster, error) {
 			c.cmd.Env = append(c.cmd.Env, kv)
 		}
 	}
-	c.cmd.Env = append(c.cmd.Env, "PATH="+filepath.Dir(python)+":"+os.Getenv("PATH"), "RAY_USAGE_STATS_ENABLED=0", "PYTHONDONTWRITEBYTECODE=1")
+	c.cmd.Env = append(c.cmd.Env, "PATH="+filepath.Dir(python)+":"+os.Getenv("PATH"), "RAY_USAGE_STATS_ENABLED=0", "PYTHONDONTWRITEBYTECODE=1",
+		// The machine may be slow: what Ray waits for at the start, a hang's time.
+		"RAY_DASHBOARD_STARTUP_TIMEOUT_S=600", "RAY_gcs_server_port_wait_time_s=600", "RAY_worker_register_timeout_seconds=600", "RAY_agent_register_timeout_ms=600000")
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -104,7 +106,7 @@ func startCluster(python string, nodes ...node) (*cluster, error) {
 			return nil, errors.Join(err, c.stop())
 		}
 	}
-	if _, err := c.do(node{"op": "wait", "timeout": 120}); err != nil {
+	if _, err := c.do(node{"op": "wait", "timeout": hang.Seconds()}); err != nil {
 		return nil, errors.Join(err, c.stop())
 	}
 	return c, c.answers()
@@ -125,7 +127,7 @@ func (c *cluster) startHead() error {
 
 // answers waits for the dashboard.
 func (c *cluster) answers() error {
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(hang); ; time.Sleep(200 * time.Millisecond) {
 		resp, err := http.Get(c.dashboard + "/api/jobs/")
 		if err == nil {
 			resp.Body.Close()
@@ -177,22 +179,42 @@ func (c *cluster) stop() error {
 	var err error
 	select {
 	case err = <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(hang):
 		err = errors.Join(errors.New("cluster.py does not end"), c.cmd.Process.Kill())
 		<-done
 	}
 	return errors.Join(err, os.RemoveAll(c.dir))
 }
 
-// freePorts finds three ports that nobody listens on.
+// freePorts finds three ports that nobody listens on. They are none of those that the kernel hands out by itself: while the
+// head starts, or is away, nobody takes them.
 func freePorts() (ports [3]int, err error) {
+	raw, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if err != nil {
+		return ports, err
+	}
+	var low, high int
+	if _, err := fmt.Sscan(string(raw), &low, &high); err != nil {
+		return ports, err
+	}
+	const first, last = 20000, 65535
+	next := first + os.Getpid()%10000 // other runs begin elsewhere
 	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return ports, err
+		for tries := 0; ports[i] == 0; tries++ {
+			if tries > last-first {
+				return ports, errors.New("no port is free outside of those that the kernel hands out")
+			}
+			if next++; next > last {
+				next = first
+			}
+			if low <= next && next <= high {
+				continue
+			}
+			if l, err := net.Listen("tcp", fmt.Sprintf(":%d", next)); err == nil {
+				defer l.Close()
+				ports[i] = next
+			}
 		}
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
 	}
 	return ports, nil
 }

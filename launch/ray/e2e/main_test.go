@@ -102,7 +102,7 @@ runs | lost | deaf) # until it is told to stop
 		trap 'echo deaf' TERM # as one that waits in a collective
 	fi
 	echo $$ >"$dir/pid$TPU_WORKER_ID.new" && mv "$dir/pid$TPU_WORKER_ID.new" "$dir/pid$TPU_WORKER_ID"
-	end=$(($(date +%s) + 300))
+	end=$(($(date +%s) + 3600)) # longer than any test waits
 	while [ $(date +%s) -lt $end ]; do sleep 0.2; done
 	;;
 esac
@@ -178,13 +178,16 @@ func weft(t *testing.T, args ...string) outcome {
 
 // submit is the command line of a job on the shared cluster: flags, then -- and the words.
 func submit(args ...string) []string {
-	return append([]string{"ray", "submit", "--address", shared.dashboard, "--accelerator-type", "TPU-V6E", "--reserve-timeout", "60s"}, args...)
+	return append([]string{"ray", "submit", "--address", shared.dashboard, "--accelerator-type", "TPU-V6E", "--reserve-timeout", hang.String()}, args...)
 }
 
-// eventually polls until a condition holds. The machine may be slow: the bound is a hang's.
+// hang is longer than anything takes, however slow the machine.
+const hang = 10 * time.Minute
+
+// eventually polls until a condition holds.
 func eventually(t *testing.T, r *running, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(hang); !ok(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			require.Fail(t, "never: "+what, "%s\n%s", r.out, r.err)
 		}

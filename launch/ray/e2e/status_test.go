@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,8 +15,12 @@ func TestStatus(t *testing.T) {
 	dir := t.TempDir()
 	r := start(t, submit("--topology", "2x2", "--submission-id", "shown", "--binary", stub, "--", "runs", dir)...)
 	hostPIDs(t, r, dir, 1)
-	status := weft(t, "ray", "status", "--address", shared.dashboard)
-	require.Zero(t, status.code, status)
+	var status outcome
+	eventually(t, r, "what an earlier test took is given back", func() bool {
+		status = weft(t, "ray", "status", "--address", shared.dashboard)
+		require.Zero(t, status.code, status)
+		return strings.Count(status.out, ", free") == 2
+	})
 	require.Regexp(t, `^Ray 2\.58\.0 at http://127\.0\.0\.1:\d+: 7 node\(s\)`, status.out)
 	require.Regexp(t, `(?m)^big +v6e-16 +4x4 +4 +16 +whole, free$`, status.out)
 	require.Regexp(t, `(?m)^(one|two) +v6e-4 +2x2 +1 +4 +whole, in use$`, status.out)

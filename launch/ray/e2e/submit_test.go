@@ -130,7 +130,7 @@ func TestNoSlice(t *testing.T) {
 func TestDrive(t *testing.T) {
 	t.Parallel()
 	r := startWith(t, []string{fmt.Sprintf("RAY_ADDRESS=127.0.0.2:%d", shared.ports[0])}, "ray", "drive", "--python", python, "--binary", stub,
-		"--topology", "2x2", "--accelerator-type", "TPU-V6E", "--reserve-timeout", "60s", "--", "exits", t.TempDir(), "75", "2")
+		"--topology", "2x2", "--accelerator-type", "TPU-V6E", "--reserve-timeout", hang.String(), "--", "exits", t.TempDir(), "75", "2")
 	o := r.wait(t)
 	require.Equal(t, 2, o.code, o)
 	require.Contains(t, o.out, "weft ray: preempted: starting again from what was saved\n")
