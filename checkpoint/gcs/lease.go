@@ -28,7 +28,8 @@ const maxLease = 10 * time.Minute
 // lease is a lock object that its holder writes again and again. Each write
 // names the generation of the one before, so one that succeeds proves that nobody
 // had the lock in between; a taker may write over one whose generation stays the
-// same for the whole time of the lease, by the taker's own clock.
+// same for the whole time of the lease, by the taker's own clock and while the
+// taker looks.
 type lease struct {
 	fs    *FS
 	name  string
@@ -63,7 +64,8 @@ func (l *lease) take() error {
 	const op = "locking"
 	f := l.fs
 	var seen *storage.ObjectAttrs // the holder's last write
-	var since time.Time
+	var looked time.Time          // the last time
+	var watched time.Duration     // without a sign of life
 	for {
 		now := f.clock.now()
 		a, err := f.attrs(op, l.name)
@@ -76,7 +78,7 @@ func (l *lease) take() error {
 		case err != nil:
 			return err
 		case seen == nil:
-			seen, since = a, f.clock.now()
+			seen, looked = a, f.clock.now()
 			if tell := f.waiting.Load(); tell != nil && *tell != nil {
 				var by *checkpoint.LockedError
 				_ = errors.As(l.held(), &by)
@@ -84,7 +86,13 @@ func (l *lease) take() error {
 			}
 		case seen.Generation != a.Generation:
 			return l.held()
-		case now.Sub(since) >= leaseTime(a):
+		default:
+			// A machine that stood still between two looks may be the holder's, too.
+			watched += min(now.Sub(looked), leaseTime(a)/4)
+			looked = now
+			if watched < leaseTime(a) {
+				break
+			}
 			err := l.write(storage.Conditions{GenerationMatch: a.Generation})
 			if errors.Is(err, fs.ErrExist) || errors.Is(err, errPrecondition) {
 				return l.held() // it was not dead, or another one was quicker
