@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"weft/pjrt"
 )
@@ -26,6 +27,14 @@ type compileCache struct {
 	dir      string
 	topology string
 	log      *slog.Logger
+	told     sync.Once
+}
+
+// unusable warns, once for all programs, of a folder that cannot be read or written. It only costs time.
+func (c *compileCache) unusable(err error) {
+	c.told.Do(func() {
+		c.log.Warn("the compile cache cannot be used, programs are compiled at each start", "folder", c.dir, "reason", err)
+	})
 }
 
 func newCompileCache(dir, topology string, log *slog.Logger) *compileCache {
@@ -63,13 +72,14 @@ func (c *compileCache) load(client *pjrt.Client, text []byte, opts pjrt.CompileO
 	}
 	path := c.path(key)
 	entry, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		c.unusable(err)
 		return nil, nil
 	}
-	var payload []byte
-	if err == nil {
-		payload, err = openEntry(entry, key)
-	}
+	payload, err := openEntry(entry, key)
 	if err == nil {
 		var exe *pjrt.LoadedExecutable
 		if exe, err = client.Load(payload, &opts); err == nil {
@@ -96,8 +106,7 @@ func openEntry(entry []byte, key cacheKey) ([]byte, error) {
 	return payload, nil
 }
 
-// store writes an entry under a temporary name and renames it. A cache that cannot be written only costs time, so it
-// is a warning.
+// store writes an entry under a temporary name and renames it.
 func (c *compileCache) store(exe *pjrt.LoadedExecutable, text []byte, opts pjrt.CompileOptions) {
 	if c == nil {
 		return
@@ -108,7 +117,7 @@ func (c *compileCache) store(exe *pjrt.LoadedExecutable, text []byte, opts pjrt.
 		err = errors.Join(err, inner.Destroy())
 	}
 	if err != nil {
-		c.log.Warn("the compiled program is not kept", "folder", c.dir, "reason", err)
+		c.unusable(err)
 	}
 }
 

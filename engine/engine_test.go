@@ -255,6 +255,26 @@ func TestCompileCache(t *testing.T) {
 	}
 }
 
+// A folder that cannot be used is told of once, however many programs are compiled, and costs nothing but time.
+func TestCompileCacheThatCannotBeUsed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o644))
+	for why, dir := range map[string]string{"a file": file, "below a file": filepath.Join(file, "compile"), "a folder that cannot be made": "/proc/compile"} {
+		var log strings.Builder
+		rt := openCPU(t, 2, dir, slog.New(slog.NewTextHandler(&log, nil)))
+		for range 2 {
+			p, err := doubled(rt)
+			require.NoError(t, err, why)
+			require.False(t, p.FromCache, why)
+			runDoubled(t, rt, p)
+			p.Destroy()
+		}
+		require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
+		require.Contains(t, log.String(), "the compile cache cannot be used", why)
+		require.Contains(t, log.String(), dir, why)
+	}
+}
+
 func TestCompileReportsPanicsAsErrors(t *testing.T) {
 	rt := openCPU(t, 2, "", nil)
 	in := []Input{{Name: "x", DType: dtypes.Float32, Dims: []int{8}}, {Name: "y", DType: dtypes.Float32, Dims: []int{3}}}
