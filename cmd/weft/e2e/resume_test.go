@@ -240,7 +240,7 @@ func TestStopWhilePreparing(t *testing.T) {
 			cmd := command(t, append([]string{"finetune", "--platform", "cpu", "--storage-path", filepath.Join(t.TempDir(), "run")}, c.args...)...)
 			cmd.Env = append(cmd.Env, "WEFT_CACHE="+filepath.Join(dir, "cache"), "PATH="+dir, "WEFT_PJRT_PLUGIN=")
 			var errs strings.Builder
-			cmd.Stderr = &errs
+			cmd.Stderr, cmd.WaitDelay = &errs, 10*time.Second // what it started may live on, with its standard error
 			require.NoError(t, cmd.Start())
 			c.wait()
 			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
