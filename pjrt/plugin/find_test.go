@@ -163,5 +163,15 @@ func TestTPUChips(t *testing.T) {
 	}
 	require.Equal(t, 2, tpuChips(bus))
 	require.Zero(t, tpuChips(filepath.Join(bus, "absent")))
+	absent, dev := filepath.Join(bus, "absent"), t.TempDir()
+	require.True(t, mayHaveTPU(bus, absent))
+	require.NoError(t, os.MkdirAll(filepath.Join(dev, "vfio"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dev, "vfio", "vfio"), nil, 0o644)) // the driver's own, without any device
+	require.False(t, mayHaveTPU(absent, dev))
+	for _, name := range []string{"vfio/0", "accel0"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dev, name), nil, 0o644))
+		require.True(t, mayHaveTPU(absent, dev), name)
+		require.NoError(t, os.Remove(filepath.Join(dev, name)))
+	}
 	require.Equal(t, "v6e-16", OffTPUEnv("v6e-16")["TPU_ACCELERATOR_TYPE"])
 }

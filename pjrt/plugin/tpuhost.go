@@ -3,6 +3,7 @@ package plugin
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -13,6 +14,20 @@ const googleVendor = "0x1ae0"
 
 // TPUChips counts the TPU chips on this machine's PCI bus. It is 0 on a machine without any, and needs no plugin.
 func TPUChips() int { return tpuChips("/sys/bus/pci/devices") }
+
+// tpuFiles are how Linux names the chips to a process: v2 to v4 by their own driver, later ones by vfio.
+var tpuFiles = []string{"accel[0-9]*", "vfio/[0-9]*"}
+
+// MayHaveTPU tells whether a TPU can be opened on this machine: a chip is seen on the PCI bus, or, where a container hides
+// that, a device file that may be one's. It needs no plugin; libtpu without any chip asks a metadata server, for minutes.
+func MayHaveTPU() bool { return mayHaveTPU("/sys/bus/pci/devices", "/dev") }
+
+func mayHaveTPU(bus, dev string) bool {
+	return tpuChips(bus) > 0 || slices.ContainsFunc(tpuFiles, func(pattern string) bool {
+		found, _ := filepath.Glob(filepath.Join(dev, pattern))
+		return len(found) > 0
+	})
+}
 
 func tpuChips(bus string) int {
 	vendors, _ := filepath.Glob(filepath.Join(bus, "*", "vendor"))

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"weft/internal/fixture"
+	"weft/pjrt/plugin"
 )
 
 // tinyModel copies a fixture's folder, without what only its tests read, and lets change it.
@@ -206,4 +207,23 @@ func TestStorageThatCannotBeWritten(t *testing.T) {
 	require.Equal(t, 2, o.code, o.err)
 	require.Contains(t, o.err, "--storage-path")
 	require.Contains(t, o.err, "permission denied")
+}
+
+// A TPU that this machine has not is said to be missing at once: libtpu alone asks a metadata server for it, for minutes.
+func TestTPUThatIsNotThere(t *testing.T) {
+	if plugin.MayHaveTPU() {
+		t.Skip("SKIPPED: this machine may have a TPU; the test is about one without")
+	}
+	model := tinyModel(t, "gemma4-tiny", nil)
+	for _, args := range [][]string{
+		{"finetune", "--demo", "--platform", "tpu", "--storage-path", filepath.Join(t.TempDir(), "out")},
+		{"finetune", "--model-id", model, "--dataset", write(t, "rows.jsonl", rows(64)), "--max-seq-len", "16", "--topology", "4x4", "--accelerator-type", "TPU-V6E", "--storage-path", filepath.Join(t.TempDir(), "out")},
+		{"collectives", "--platform", "tpu"},
+	} {
+		cmd := command(t, args...)
+		cmd.Env = append(cmd.Env, "WEFT_CACHE="+t.TempDir()) // where libtpu is not, and is not downloaded for this
+		o := finish(t, cmd)
+		require.Equal(t, 2, o.code, o.err)
+		require.Regexp(t, `^weft: no TPU chip is seen on this machine: run on a TPU VM.*weft plan compiles for a slice\n$`, o.err)
+	}
 }

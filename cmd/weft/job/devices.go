@@ -124,6 +124,10 @@ func openRuntime(ctx context.Context, c *DeviceFlags, r *report) (*engine.Runtim
 	if err != nil {
 		return nil, Input(err)
 	}
+	if platform == PlatformTPU && !plugin.MayHaveTPU() {
+		return nil, Input(errors.New("no TPU chip is seen on this machine: run on a TPU VM or in a container with access to its devices (on GKE: the resource google.com/tpu); " +
+			"elsewhere, --platform cpu without --accelerator-type runs on virtual devices, and weft plan compiles for a slice"))
+	}
 	o, err := runtimeOptions(ctx, c, platform, r)
 	if err != nil {
 		return nil, Input(err)
