@@ -225,13 +225,20 @@ func follow(client *ray.Client, id string, s streams) error {
 		case <-ctx.Done():
 		}
 	}()
+	err := wait(ctx, client, id, s)
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("left job %s alone, which is stopping: weft ray logs %[1]s follows it", id)
+	}
+	return err
+}
+
+// wait prints a job's log to its end, whose exit code its error has: one that was lost with its head can be submitted again.
+func wait(ctx context.Context, client *ray.Client, id string, s streams) error {
 	info, err := client.Wait(ctx, id, s.Out, func(line string) { fmt.Fprintln(s.Err, line) })
 	var lost *ray.LostError
 	switch {
 	case errors.As(err, &lost):
 		return &codedError{err, exitRetry}
-	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("left job %s alone, which is stopping: weft ray logs %[1]s follows it", id)
 	case err != nil:
 		return err
 	}
@@ -354,11 +361,11 @@ func (c *rayLogsCmd) Run(s streams) error {
 		_, err = io.WriteString(s.Out, logs)
 		return err
 	}
-	info, err := client.Wait(context.Background(), c.ID, s.Out, func(line string) { fmt.Fprintln(s.Err, line) })
-	if err != nil {
+	// A head that is lost while it is followed is waited for; one that never answered is a wrong address.
+	if _, err := client.Version(context.Background()); err != nil {
 		return err
 	}
-	return jobEnd(info)
+	return wait(context.Background(), client, c.ID, s)
 }
 
 type rayStopCmd struct {
