@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"weft/engine/internal/enginetest"
 	"weft/engine/sharding"
 	"weft/engine/stablehlo"
 	"weft/internal/property"
@@ -204,7 +205,7 @@ func describeInputs(inputs []array) string {
 
 // runOracle runs what GoMLX's pure-Go backend can.
 func runOracle(b *batch) (out []array) {
-	g := graph.NewGraph(oracle(), "oracle")
+	g := graph.NewGraph(enginetest.Oracle(), "oracle")
 	if err := g.Compile(b.build(g, true)...); err != nil {
 		panic(err)
 	}

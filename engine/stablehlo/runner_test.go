@@ -8,15 +8,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/gotype"
-	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"weft/engine/internal/enginetest"
 	"weft/engine/sharding"
 	"weft/engine/stablehlo"
 	"weft/internal/fixture"
@@ -208,19 +207,10 @@ func params(g *graph.Graph, inputs []array) []*graph.Node {
 	return xs
 }
 
-// oracle is GoMLX's pure-Go backend. With parallel operations, its worker pool can deadlock on closures.
-var oracle = sync.OnceValue(func() compute.Backend {
-	b, err := gobackend.New("ops_sequential")
-	if err != nil {
-		panic(err)
-	}
-	return b
-})
-
 // runGo runs a graph on GoMLX's pure-Go backend, the oracle.
 func runGo(t tester, fn graphFn, inputs ...array) []array {
 	t.Helper()
-	g := graph.NewGraph(oracle(), "oracle")
+	g := graph.NewGraph(enginetest.Oracle(), "oracle")
 	require.NoError(t, g.Compile(fn(g, params(g, inputs))...))
 	args := make([]any, len(inputs))
 	for i, in := range inputs {

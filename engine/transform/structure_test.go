@@ -8,7 +8,6 @@ import (
 	"weak"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
@@ -162,7 +161,7 @@ func TestDeadGraphsAreCollected(t *testing.T) {
 	var graphs []weak.Pointer[graph.Graph]
 	var payloads []weak.Pointer[[1 << 16]byte]
 	for range 5 {
-		g := graph.NewGraph(gobackend.GetBackend(), "dead")
+		g := graph.NewGraph(enginetest.Oracle(), "dead")
 		in := nodes(graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 2, 3)), graph.Parameter(g, "w", shapes.Make(dtypes.Float32, 3, 3)))
 		held := new([1 << 16]byte)
 		h := transform.Checkpoint(func(v []*node) []*node { return nodes(graph.Tanh(dot(v[0], v[1]))) }, in...)
