@@ -36,8 +36,10 @@ func TestAsyncCancel(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				if when == "copying" {
 					s := d.snapshot(2, 1)
-					s.State[3].Shards[0].Fetch = func([]byte) error { cancel(); return nil }
-					close(g.gate)
+					// Whether or not Save has seen it, nothing is committed before Wait is called: the writer stands still by then.
+					s.State[3].Shards[0].Fetch = func([]byte) error { g.shut(); cancel(); return nil }
+					g.open()
+					time.AfterFunc(time.Second, g.open)
 					err = a.Save(ctx, s)
 				} else {
 					saved := make(chan error, 1)
@@ -45,7 +47,7 @@ func TestAsyncCancel(t *testing.T) {
 					synctest.Wait()
 					cancel()
 					if when == "writing" {
-						time.AfterFunc(time.Second, func() { close(g.gate) })
+						time.AfterFunc(time.Second, g.open)
 					}
 					if err = <-saved; bound == 0 {
 						require.NoError(t, err)

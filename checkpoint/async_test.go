@@ -194,13 +194,30 @@ func TestAsyncStats(t *testing.T) {
 // gatedFS lets writes through only while its gate is open.
 type gatedFS struct {
 	*memFS
+	mu   sync.Mutex
 	gate chan struct{} // closed: open
-	once sync.Once
-	met  chan struct{} // closed at the first write that waits
 }
 
-func newGatedFS(m *memFS) *gatedFS {
-	return &gatedFS{memFS: m, gate: make(chan struct{}), met: make(chan struct{})}
+func newGatedFS(m *memFS) *gatedFS { return &gatedFS{memFS: m, gate: make(chan struct{})} }
+
+func (g *gatedFS) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.gate)
+}
+
+// shut closes a gate that was open.
+func (g *gatedFS) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.gate = make(chan struct{})
+}
+
+func (g *gatedFS) pass() {
+	g.mu.Lock()
+	gate := g.gate
+	g.mu.Unlock()
+	<-gate
 }
 
 type gatedFile struct {
@@ -214,8 +231,7 @@ func (g *gatedFS) Create(name string) (File, error) {
 }
 
 func (f gatedFile) Write(p []byte) (int, error) {
-	f.fs.once.Do(func() { close(f.fs.met) })
-	<-f.fs.gate
+	f.fs.pass()
 	return f.File.Write(p)
 }
 
@@ -238,7 +254,7 @@ func TestAsyncHostMemoryIsBounded(t *testing.T) {
 			require.LessOrEqual(t, d.bytes, int64(len(a.memory.b)))
 			require.Less(t, d.bytes, whole)
 			d.mu.Unlock()
-			close(g.gate)
+			g.open()
 			require.NoError(t, <-returned)
 			require.NoError(t, a.Close(t.Context()))
 		}
@@ -267,7 +283,7 @@ func TestAsyncSecondSaveWaits(t *testing.T) {
 		go func() { returned <- a.Save(t.Context(), d.snapshot(3, 1)) }()
 		synctest.Wait()
 		require.Empty(t, returned)
-		close(g.gate)
+		g.open()
 		require.NoError(t, <-returned)
 		require.NoError(t, a.Close(t.Context()))
 		list, err := m.List()
