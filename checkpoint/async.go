@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"weft/internal/hostmem"
 	"weft/internal/memory"
 )
 
@@ -83,7 +84,7 @@ type Async struct {
 	m *Manager
 	o AsyncOptions
 
-	memory *hostMemory
+	memory *hostmem.Memory
 	taken  chan struct{} // closed when the memory's pages are there
 	// bound is that of the memory taken; 0: undecided. available tells how much memory is left.
 	bound     int64
@@ -109,7 +110,7 @@ func NewAsync(m *Manager, o AsyncOptions) *Async {
 	if o.Backoff <= 0 {
 		o.Backoff = DefaultBackoff
 	}
-	return &Async{m: m, o: o, memory: &hostMemory{}, available: memory.Available}
+	return &Async{m: m, o: o, memory: &hostmem.Memory{}, available: memory.Available}
 }
 
 // Prepare takes the host memory for snapshots like s ahead of the first Save, which is shorter then. It returns at once.
@@ -135,21 +136,21 @@ func (a *Async) take(plan *loadPlan) ([]byte, error) {
 	if a.taken != nil {
 		<-a.taken
 	}
-	if a.taken == nil || int64(len(a.memory.b)) < n {
-		if err := a.memory.free(); err != nil {
+	if a.taken == nil || int64(len(a.memory.Bytes())) < n {
+		if err := a.memory.Free(); err != nil {
 			return nil, err
 		}
-		m, err := newHostMemory(n)
+		m, err := hostmem.New(n)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("making room to stage a checkpoint: %w", err)
 		}
 		a.memory, a.taken = m, make(chan struct{})
 		go func(taken chan struct{}) {
 			defer close(taken)
-			m.populate()
+			m.Populate()
 		}(a.taken)
 	}
-	return a.memory.b[:n], nil
+	return a.memory.Bytes()[:n], nil
 }
 
 // limit is the bound of host memory, at least 1.
@@ -288,7 +289,7 @@ func (a *Async) Close(ctx context.Context) error {
 		<-a.taken
 	}
 	a.bound = 0
-	return errors.Join(err, a.memory.free())
+	return errors.Join(err, a.memory.Free())
 }
 
 // wait is the pause after the so manieth try failed.

@@ -251,7 +251,7 @@ func TestAsyncHostMemoryIsBounded(t *testing.T) {
 			require.Empty(t, returned, "Save must wait for room")
 			d.mu.Lock()
 			require.Positive(t, d.bytes)
-			require.LessOrEqual(t, d.bytes, int64(len(a.memory.b)))
+			require.LessOrEqual(t, d.bytes, int64(len(a.memory.Bytes())))
 			require.Less(t, d.bytes, whole)
 			d.mu.Unlock()
 			g.open()

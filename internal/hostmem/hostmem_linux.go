@@ -1,4 +1,4 @@
-package checkpoint
+package hostmem
 
 import "golang.org/x/sys/unix"
 
