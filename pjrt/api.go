@@ -13,6 +13,7 @@ const (
 	fnEventDestroy                     fn = 5
 	fnEventIsReady                     fn = 6
 	fnEventAwait                       fn = 8
+	fnEventOnReady                     fn = 9
 	fnClientCreate                     fn = 10
 	fnClientDestroy                    fn = 11
 	fnClientPlatformName               fn = 12
@@ -83,6 +84,7 @@ var fnNames = [numFns]string{
 	fnEventDestroy:                     "PJRT_Event_Destroy",
 	fnEventIsReady:                     "PJRT_Event_IsReady",
 	fnEventAwait:                       "PJRT_Event_Await",
+	fnEventOnReady:                     "PJRT_Event_OnReady",
 	fnClientCreate:                     "PJRT_Client_Create",
 	fnClientDestroy:                    "PJRT_Client_Destroy",
 	fnClientPlatformName:               "PJRT_Client_PlatformName",

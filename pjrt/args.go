@@ -40,6 +40,14 @@ type boolArgs struct {
 	out bool
 }
 
+// onReadyArgs are those of PJRT_Event_OnReady.
+type onReadyArgs struct {
+	head
+	event    uintptr
+	callback uintptr
+	userArg  uintptr
+}
+
 // spanArgs serves every getter of a pointer and a length: strings and arrays.
 type spanArgs struct {
 	head
@@ -72,6 +80,7 @@ const (
 	wordArgsSize    = unsafe.Sizeof(wordArgs{})
 	intArgsSize     = unsafe.Offsetof(intArgs{}.out) + 4
 	boolArgsSize    = unsafe.Offsetof(boolArgs{}.out) + 1
+	onReadyArgsSize = unsafe.Sizeof(onReadyArgs{})
 	spanArgsSize    = unsafe.Sizeof(spanArgs{})
 	countedArgsSize = unsafe.Sizeof(countedArgs{})
 	ownedSpanSize   = unsafe.Sizeof(ownedSpanArgs{})

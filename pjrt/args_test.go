@@ -19,6 +19,7 @@ func TestArgumentStructsHaveTheHeadersSizes(t *testing.T) {
 		{"PJRT_Client_TopologyDescription_Args", wordArgsSize, 32},
 		{"PJRT_Client_ProcessIndex_Args", intArgsSize, 28},
 		{"PJRT_Event_IsReady_Args", boolArgsSize, 25},
+		{"PJRT_Event_OnReady_Args", onReadyArgsSize, 40},
 		{"PJRT_Client_Devices_Args", spanArgsSize, 40},
 		{"PJRT_DeviceDescription_Attributes_Args", countedArgsSize, 40},
 		{"PJRT_Executable_Serialize_Args", ownedSpanSize, 56},

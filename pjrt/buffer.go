@@ -8,10 +8,12 @@ import (
 	"unsafe"
 )
 
-// The two ways in which host data is handed over (PJRT_HostBufferSemantics).
+// The ways in which host data is handed over (PJRT_HostBufferSemantics). The one that is left out, kImmutableZeroCopy, makes the CPU
+// plugins copy a buffer that is donated, so that a program's state would be there twice.
 const (
 	immutableOnlyDuringCall         int32 = 0
 	immutableUntilTransferCompletes int32 = 1
+	mutableZeroCopy                 int32 = 3
 )
 
 var errBufferDestroyed = errors.New("pjrt: the buffer was destroyed")

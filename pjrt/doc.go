@@ -10,6 +10,8 @@
 //     that a loop leaks nothing. Do not destroy an object while another goroutine uses it; everything else is safe for concurrent use.
 //   - Work is asynchronous. An [Event] says when it is done and whether it failed; Await blocks and may be called more than once.
 //   - Go memory handed to a transfer is kept alive by the binding until the transfer's event fires, even when the caller drops it.
+//   - Host memory given to a buffer without a copy ([Client.BufferFromHostZeroCopy]) is the plugin's until it says that it is done, and
+//     is then freed on whatever thread that happens.
 //   - Every error that comes from a plugin is an [*Error] with its status code; errors.As finds it. A function that a plugin is too old
 //     to have is an [*Error] with code [Unimplemented] at the call that needs it, and names the function.
 //   - Host data is dense and row-major in both directions.
