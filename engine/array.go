@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"weft/engine/sharding"
+	"weft/internal/hostmem"
 	"weft/pjrt"
 )
 
@@ -35,7 +36,8 @@ func (s Shard) Read(dst []byte) error { return s.buffer.ToHost(dst) }
 type Fill func(r sharding.Region, dst []byte) error
 
 // NewArray sends a tensor to the devices, shard by shard: fill is called once for every distinct local region, and
-// the host holds one region at a time.
+// the host holds one region at a time. Where the devices' memory is the host's, a shard of 1 MiB or more lives in the very
+// memory that fill wrote into, also when steps that it is donated to put their result there, and replicas are copies of it.
 func (rt *Runtime) NewArray(dtype dtypes.DType, dims []int, spec sharding.Spec, fill Fill) (*Array, error) {
 	return rt.newArray(dtype, dims, spec, fill, nil)
 }
@@ -73,18 +75,49 @@ func (rt *Runtime) newArray(dtype dtypes.DType, dims []int, spec sharding.Spec, 
 	return a, nil
 }
 
-// send fills the region of local device i and copies it to every local device that holds the same region.
+// send fills the region of local device i and brings it to every local device that holds the same region.
 func (a *Array) send(i int, fill Fill, buf *sendBuffer) error {
 	rt := a.rt
 	region := a.Spec.ShardOf(rt.mesh, a.Dims, rt.local[i])
-	host := buf.take(region.Elements() * a.DType.Size())
+	size := region.Elements() * a.DType.Size()
+	if rt.zeroCopy > 0 && size >= rt.zeroCopy {
+		return a.sendMemory(i, region, size, fill)
+	}
+	host := buf.take(size)
 	if err := fill(region, host); err != nil {
 		return err
 	}
-	// The memory is handed over without a copy, to all of its devices at once, and is ours again when the last has it.
+	return a.copyTo(i, region, host)
+}
+
+// sendMemory fills memory that becomes the buffer of local device i without a copy. Replicas of the region are copies.
+func (a *Array) sendMemory(i int, region sharding.Region, size int, fill Fill) error {
+	rt := a.rt
+	mem, err := hostmem.New(int64(size))
+	if err != nil {
+		return fmt.Errorf("make a shard for device %d: %w", rt.local[i], err)
+	}
+	if err := fill(region, mem.Bytes()); err != nil {
+		return errors.Join(err, mem.Free())
+	}
+	if err := a.copyTo(i+1, region, mem.Bytes()); err != nil {
+		return errors.Join(err, mem.Free())
+	}
+	b, err := rt.client.BufferFromHostZeroCopy(mem, pjrt.DType(a.DType), region.Size, rt.devices[rt.local[i]])
+	if err != nil {
+		return fmt.Errorf("give %d bytes to device %d: %w", size, rt.local[i], err)
+	}
+	a.shards[i] = b
+	return nil
+}
+
+// copyTo sends a region's bytes to the local devices from the given one on that hold the region and have no bytes yet. The memory is
+// handed over without a copy, to all of its devices at once, and is ours again when the last has it.
+func (a *Array) copyTo(from int, region sharding.Region, host []byte) error {
+	rt := a.rt
 	var sent []*pjrt.Event
 	defer func() { _ = pjrt.AwaitAll(sent) }()
-	for j := i; j < len(rt.local); j++ {
+	for j := from; j < len(rt.local); j++ {
 		if a.shards[j] != nil || !a.Spec.ShardOf(rt.mesh, a.Dims, rt.local[j]).Equal(region) {
 			continue
 		}

@@ -25,7 +25,13 @@ import (
 // openCPU opens a runtime of n virtual CPU devices on one fsdp axis.
 func openCPU(t *testing.T, n int, cacheDir string, log *slog.Logger) *Runtime {
 	t.Helper()
-	info, err := plugin.Ensure(context.Background(), "cpu", os.Stderr)
+	return openPlugin(t, "cpu", n, cacheDir, log)
+}
+
+// openPlugin is openCPU of the CPU plugin with that name.
+func openPlugin(t *testing.T, name string, n int, cacheDir string, log *slog.Logger) *Runtime {
+	t.Helper()
+	info, err := plugin.Ensure(context.Background(), name, os.Stderr)
 	require.NoError(t, err)
 	p, err := pjrt.Load(info.Path)
 	require.NoError(t, err)

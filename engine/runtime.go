@@ -49,7 +49,12 @@ type Runtime struct {
 	exchange *Program
 	cache    *compileCache
 	log      *slog.Logger
+	// zeroCopy is the number of bytes from which a shard's host memory becomes its buffer; 0: never.
+	zeroCopy int
 }
+
+// zeroCopyBytes is zeroCopy where the devices' memory is the host's: smaller shards are sooner copied than given pages of their own.
+const zeroCopyBytes = 1 << 20
 
 // Open creates the client and takes the Mesh.NumDevices() of its devices with the smallest ids, local or not; their order
 // in the mesh follows where they stand in the slice, as AheadDevices has it. It fails when the plugin has fewer, or when none of them belongs to this process.
@@ -62,6 +67,9 @@ func Open(o Options) (*Runtime, error) {
 		return nil, fmt.Errorf("start the PJRT plugin %s: %w", o.Plugin.Path(), err)
 	}
 	rt := &Runtime{client: client, mesh: o.Mesh, log: o.Logger}
+	if client.ZeroCopy() {
+		rt.zeroCopy = zeroCopyBytes
+	}
 	if o.MeshFor != nil {
 		rt.mesh, err = o.MeshFor(descriptions(client.Devices()))
 	}
