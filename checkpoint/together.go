@@ -29,6 +29,7 @@ const DefaultHostWait = 15 * time.Minute
 
 // The states of an announced save.
 const (
+	saveNone      = "none" // the session begins: its processes meet
 	saveWriting   = "writing"
 	saveFailed    = "failed"    // this attempt: there may be another
 	saveGivenUp   = "given up"  // there is none
@@ -182,6 +183,26 @@ func (m *Manager) tell(a announced) error {
 	}
 	m.told = &t
 	return nil
+}
+
+// Meet makes sure that all processes have the same storage path, at most limit after process 0 came: a path that each host has
+// for itself would be found out by the first save alone. Process 0 announces the session, which each other one waits to read.
+func (m *Manager) Meet(ctx context.Context, limit time.Duration) error {
+	if !m.opts.several() {
+		return nil
+	}
+	if !m.opts.part() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.tell(announced{State: saveNone})
+	}
+	return m.poll(ctx, limit, func() (bool, error) {
+		_, ok, err := m.readTogether()
+		return ok, err
+	}, func() error {
+		return fmt.Errorf("%s is not the folder that %s writes to: what it wrote there did not come within %v: give all hosts one --storage-path that they share, such as gs://BUCKET/PREFIX or a network disk",
+			where(m.fs, m.root), m.opts.hostName(0), limit)
+	})
 }
 
 // tellCommitted announces what is committed, come what may: whoever does not hear of it takes the save for lost.

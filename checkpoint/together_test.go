@@ -309,6 +309,48 @@ func TestTogetherCrashAtEveryOperation(t *testing.T) {
 	}
 }
 
+// Processes meet in one storage path, whichever comes first; one that has another path for itself says so in the time given,
+// and so does one that finds what an earlier session left.
+func TestTogetherMeet(t *testing.T) {
+	eachStorage(t, func(t *testing.T, make func(t *testing.T) *storageOfHosts) {
+		meet := func(first, other *storageOfHosts, session int64) (errs [2]error, took time.Duration) {
+			var both sync.WaitGroup
+			began := time.Now()
+			for process, s := range []*storageOfHosts{first, other} {
+				o := optionsOf(process, time.Hour)
+				o.Session += int64(process) * session
+				m, err := Open(s.client(), s.root, o)
+				require.NoError(t, err)
+				both.Go(func() {
+					time.Sleep(time.Duration(1-process) * time.Second) // process 1 looks first
+					errs[process] = errors.Join(m.Meet(context.Background(), time.Minute), m.Close())
+				})
+			}
+			both.Wait()
+			return errs, time.Since(began)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			one := make(t)
+			errs, took := meet(one, one, 0)
+			require.NoError(t, errors.Join(errs[:]...))
+			require.Less(t, took, 2*time.Second)
+			_, err := Open(one.client(), one.root, optionsOf(0, time.Hour))
+			require.NoError(t, err)
+			one.check(t, errors.New("nothing was saved"), "met")
+
+			for label, c := range map[string]struct {
+				other   *storageOfHosts
+				session int64
+			}{"another path": {make(t), 0}, "an old session": {one, 1}} {
+				errs, took := meet(make(t), c.other, c.session)
+				require.NoError(t, errs[0], label)
+				require.ErrorContains(t, errs[1], "is not the folder that host 0 writes to: what it wrote there did not come within 1m0s", label)
+				require.GreaterOrEqual(t, took, time.Minute, label)
+			}
+		})
+	})
+}
+
 // asyncOnBoth saves beside a run on both processes and returns what Save, and then Wait, said.
 func asyncOnBoth(t *testing.T, s *storageOfHosts, o AsyncOptions, view func(process int, f FS) FS, snapshots [2]*Snapshot) (saved, waited [2]error) {
 	t.Helper()

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -12,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"weft/checkpoint"
 	"weft/checkpoint/safetensors"
@@ -33,6 +35,8 @@ type faults struct {
 	step     func(trainer.Stepper) trainer.Stepper
 	source   func(trainer.Source) trainer.Source
 	snapshot func(*checkpoint.Snapshot)
+	// meet is how long a host waits to see the storage of host 0, 0: meetWait.
+	meet time.Duration
 }
 
 func (f faults) into(loop *trainer.Run) {
@@ -170,16 +174,22 @@ func (r *run) openOthers(ctx context.Context) error {
 		}
 		r.session = int64(binary.LittleEndian.Uint64(b))
 	}
-	return r.together("storage", func(context.Context) (err error) {
+	return r.together("storage", func(ctx context.Context) (err error) {
 		if r.process() > 0 {
 			if r.folder, r.manager, err = openStorage(r.Config, r.report, r.shared()); err != nil {
 				return err
 			}
 		}
+		if err := r.manager.Meet(ctx, cmp.Or(r.faults.meet, meetWait)); err != nil {
+			return err
+		}
 		r.history, err = readHistory(r.Config, r.folder, r.manager)
 		return err
 	})(ctx)
 }
+
+// meetWait is longer than a network disk hides a new file from another host: NFS looks again after a minute at most.
+const meetWait = 2 * time.Minute
 
 // ofFirst gives every host what host 0 has.
 func (r *run) ofFirst(name string, own []byte) ([]byte, error) {

@@ -362,6 +362,22 @@ func TestLogicalHostsRun(t *testing.T) {
 			require.ErrorContains(t, err, "host 0: --storage-path: ")
 		}
 	})
+	t.Run("a host with a storage of its own", func(t *testing.T) {
+		c := hostsConfig(t, cache)
+		own := filepath.Join(t.TempDir(), "own")
+		_, errs, printed := onHosts(t, c, func(host int, c *Config, r *run, _ *engine.LogicalHosts) {
+			if host == 2 {
+				c.StoragePath, r.faults.meet = own, time.Millisecond
+			}
+		})
+		for _, err := range errs {
+			require.ErrorContains(t, err, "host 2: "+own+" is not the folder that host 0 writes to")
+			require.ErrorContains(t, err, "give all hosts one --storage-path that they share")
+			var input *InputError
+			require.ErrorAs(t, err, &input, "a restart would not help")
+		}
+		require.NotContains(t, printed[0], "compiling", "it is said before anything is paid for")
+	})
 }
 
 // onlyIn is another source in one epoch.
