@@ -2,6 +2,7 @@ package gemma
 
 import (
 	"embed"
+	"slices"
 	"strings"
 )
 
@@ -10,8 +11,17 @@ import (
 //go:embed presets/*.json
 var presetFiles embed.FS
 
-// Presets lists the names that Preset knows, in the order of the alphabet.
+// Presets lists the names that Preset knows of models that ParseConfig accepts, in the order of the alphabet.
 func Presets() []string {
+	return slices.DeleteFunc(allPresets(), func(name string) bool {
+		raw, _ := Preset(name)
+		_, err := ParseConfig(raw)
+		return err != nil
+	})
+}
+
+// allPresets has those that are refused too, so that one who asks for them reads why.
+func allPresets() []string {
 	files, err := presetFiles.ReadDir("presets")
 	if err != nil {
 		return nil // the folder is part of the binary
@@ -30,7 +40,7 @@ func Preset(name string) (configJSON []byte, ok bool) {
 	for _, suffix := range []string{"-it", "-pt"} {
 		name = strings.TrimSuffix(name, suffix)
 	}
-	for _, known := range Presets() {
+	for _, known := range allPresets() {
 		if strings.EqualFold(known, name) {
 			raw, err := presetFiles.ReadFile("presets/" + known + ".json")
 			return raw, err == nil
