@@ -115,6 +115,11 @@ func (c *raySubmitCmd) Run(s streams) error {
 	if err != nil {
 		return job.Input(err)
 	}
+	if c.Binary == "" {
+		if err := checkArgs(drive.Args); err != nil {
+			return err
+		}
+	}
 	pack, err := ray.NewPackage(packed)
 	if err != nil {
 		return job.Input(err)
@@ -132,6 +137,31 @@ func (c *raySubmitCmd) Run(s streams) error {
 		return err
 	}
 	return follow(client, id, s)
+}
+
+// checkArgs looks whether this program takes a command line, so that a wrong flag is said before a slice is reserved. A file of
+// flags is the hosts', who read it.
+func checkArgs(args []string) (err error) {
+	if slices.ContainsFunc(args, func(arg string) bool { return arg == "--config" || strings.HasPrefix(arg, "--config=") }) {
+		return nil
+	}
+	defer func() {
+		if fault := recover(); fault != nil {
+			if _, help := fault.(exited); !help {
+				panic(fault)
+			}
+			err = nil
+		}
+	}()
+	var root commands
+	parser, err := newParser(&root, streams{Out: io.Discard, Err: io.Discard})
+	if err != nil {
+		return err
+	}
+	if _, err := parser.Parse(args); err != nil {
+		return fmt.Errorf("after --: %w", usageError{err})
+	}
+	return nil
 }
 
 // binary tells which file to pack and what the hosts call it.

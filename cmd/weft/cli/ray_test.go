@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -58,4 +59,39 @@ func TestRayLogsOfALostJob(t *testing.T) {
 	require.Equal(t, exitRetry, code, errs)
 	require.Equal(t, "a line\n", out)
 	require.Contains(t, errs, "weft: job x is lost: the head of the Ray cluster at "+head.URL+" was started anew")
+}
+
+// What is wrong with weft's own command line is said before a cluster is asked for anything; another program's is its own.
+func TestRaySubmitChecksWhatTheHostsRun(t *testing.T) {
+	dead := httptest.NewServer(nil)
+	dead.Close()
+	submit := func(more ...string) (code int, errs string) {
+		var e strings.Builder
+		code = Main(append([]string{"ray", "submit", "--address", dead.URL, "--topology", "2x2", "--accelerator-type", "TPU-V6E"}, more...), nil, io.Discard, &e)
+		return code, e.String()
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--", "finetune", "--learning-rat", "1"}, `^weft: after --: unknown flag --learning-rat, did you mean "--learning-rate"`},
+		{[]string{"--", "fintune"}, `^weft: after --: unexpected argument fintune`},
+		{[]string{"--", "finetune", "--remat", "half"}, `^weft: after --: --remat must be one of`},
+		{[]string{"--", "finetune", "--num-epochs", "three"}, `^weft: after --: --num-epochs`},
+	} {
+		code, errs := submit(c.args...)
+		require.Equal(t, exitInput, code, errs)
+		require.Regexp(t, c.want, errs)
+		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
+	}
+	for _, args := range [][]string{
+		{"--", "finetune", "--model-id", "gs://b/m", "--dataset", "gs://b/d.jsonl", "--storage-path", "gs://b/r"},
+		{"--", "finetune", "--help"}, {"--", "collectives"},
+		{"--", "finetune", "--config", "/on/the/hosts.yaml"}, {"--", "finetune", "--config=/on/the/hosts.yaml", "--dataset", "d"},
+		{"--binary", "image:weft", "--", "finetune", "--flag-of-a-newer-one"},
+	} {
+		code, errs := submit(args...)
+		require.Equal(t, exitFailed, code, errs)
+		require.Contains(t, errs, "no Ray cluster answers at "+dead.URL)
+	}
 }
