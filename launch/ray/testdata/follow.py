@@ -74,7 +74,6 @@ def load(path):
     spec = importlib.util.spec_from_file_location("driver", path)
     driver = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(driver)
-    driver.ORPHAN_SECONDS = 0.05
     driver.time = clock
     return driver
 
@@ -100,6 +99,12 @@ def run(driver, attempts, failures, stall=None):
 def main():
     fake()
     driver = load(sys.argv[1])
+
+    deaf = Actor([], None)
+    assert run(driver, [[Actor([], 7), deaf]], 0) == (1, 1), "a host failed"
+    assert deaf.told == [15, 9] and clock.now < 10, "the others are stopped within 10 s: %s, %g s" % (deaf.told, clock.now)
+    driver.ORPHAN_SECONDS = 0.05
+
     done = lambda: [Actor([], 0), Actor([], 0)]
     stall = 'level=ERROR msg="host s stood still in step 3 for 30m0s, longer than its limit of 30m0s: stacks are in x"'
 
