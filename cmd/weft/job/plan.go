@@ -111,6 +111,9 @@ func (p *planner) check() (variations []variation, err error) {
 	}
 	for _, v := range variations {
 		if err := p.checkOne(v.config); err != nil {
+			if v.name != "" {
+				err = fmt.Errorf("--compare %s: %w", v.name, err)
+			}
 			return nil, err
 		}
 	}

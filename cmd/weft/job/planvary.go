@@ -26,8 +26,8 @@ var changes = []change{
 	{"batch-size-per-device", setInt(func(c *PlanConfig) *int { return &c.BatchSizePerDevice })},
 	{"seq", setInt(func(c *PlanConfig) *int { return &c.MaxSeqLen })},
 	{"max-seq-len", setInt(func(c *PlanConfig) *int { return &c.MaxSeqLen })},
-	{"remat", setText(func(c *PlanConfig) *string { return &c.Remat })},
-	{"scan", func(c *PlanConfig, value string) (err error) { c.Scan, err = strconv.ParseBool(value); return err }},
+	{"remat", setText(func(c *PlanConfig) *string { return &c.Remat }, "none", "full")},
+	{"scan", set(func(c *PlanConfig) *bool { return &c.Scan }, strconv.ParseBool, "true or false")},
 	{"gathers", func(c *PlanConfig, value string) error {
 		if value != "1" && value != "2" {
 			return fmt.Errorf("give one of 1, 2")
@@ -37,18 +37,24 @@ var changes = []change{
 	}},
 	{"compute-dtype", setText(func(c *PlanConfig) *string { return &c.ComputeDType }, "bfloat16", "float32")},
 	{"param-dtype", setText(func(c *PlanConfig) *string { return &c.ParamDType }, "auto", "float32", "bfloat16", "float16")},
-	{"max-grad-norm", func(c *PlanConfig, value string) (err error) {
-		c.MaxGradNorm, err = strconv.ParseFloat(value, 64)
-		return err
-	}},
+	{"max-grad-norm", set(func(c *PlanConfig) *float64 { return &c.MaxGradNorm }, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }, "a number")},
 	{"topology", setText(func(c *PlanConfig) *string { return &c.Topology })},
 }
 
-func setInt(field func(*PlanConfig) *int) func(*PlanConfig, string) error {
-	return func(c *PlanConfig, value string) (err error) {
-		*field(c), err = strconv.Atoi(value)
-		return err
+// set sets a field to a value that parse reads; what says what that must be.
+func set[T any](field func(*PlanConfig) *T, parse func(string) (T, error), what string) func(*PlanConfig, string) error {
+	return func(c *PlanConfig, value string) error {
+		v, err := parse(value)
+		if err != nil {
+			return fmt.Errorf("give %s", what)
+		}
+		*field(c) = v
+		return nil
 	}
+}
+
+func setInt(field func(*PlanConfig) *int) func(*PlanConfig, string) error {
+	return set(field, strconv.Atoi, "a whole number")
 }
 
 func setText(field func(*PlanConfig) *string, allowed ...string) func(*PlanConfig, string) error {
