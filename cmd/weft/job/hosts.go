@@ -205,7 +205,7 @@ func (r *run) agreed() map[string]string {
 	record := r.want.record
 	out := map[string]string{
 		"the version of weft": record.Weft, "--num-epochs": fmt.Sprint(record.Epochs), "the rows of the evaluation": short(record.EvalContent),
-		"the placement": fmt.Sprintf("%+v", record.Placement), "--eval-every-steps": fmt.Sprint(r.EvalEverySteps),
+		"the placement": record.Placement.String(), "--eval-every-steps": fmt.Sprint(r.EvalEverySteps),
 		"--save-every-steps": fmt.Sprint(r.SaveEverySteps), "--save-every": r.SaveEvery.String(), "--resume": r.Resume, "--allow-changed": r.AllowChanged,
 		"the steps of an epoch": fmt.Sprint(r.loader.StepsPerEpoch()), "--storage-path": r.folder.String(),
 	}

@@ -58,6 +58,15 @@ type placement struct {
 	OneGather bool `json:"one_gather,omitempty"`
 }
 
+// String is the placement by its flags, but for the devices.
+func (p placement) String() string {
+	gathers := 2
+	if p.OneGather {
+		gathers = 1
+	}
+	return fmt.Sprintf("%d × %s, --remat %s, --gathers %d", p.Devices, p.Platform, p.Remat, gathers)
+}
+
 // runRecord is what run.json and each checkpoint say of the run.
 type runRecord struct {
 	Format    int       `json:"format"`

@@ -100,7 +100,7 @@ func (r *run) sayStart() {
 	}
 	if r.from.was.Placement != r.record.Placement {
 		r.report.Log.Warn("the run continues on other devices or with another --remat or --gathers: the mathematics is the same, the last bits may differ",
-			"before", fmt.Sprintf("%+v", r.from.was.Placement), "now", fmt.Sprintf("%+v", r.record.Placement))
+			"before", r.from.was.Placement.String(), "now", r.record.Placement.String())
 	}
 }
 
