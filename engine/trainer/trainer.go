@@ -179,6 +179,19 @@ func (r *Run) Do(ctx context.Context, stop <-chan struct{}) (Position, error) {
 	return l.at, l.broken
 }
 
+// NonFiniteError is a step whose loss or gradient norm is NaN or infinite.
+type NonFiniteError struct {
+	// Step and Epoch are 1-based.
+	Step, Epoch    int
+	Loss, GradNorm float64
+}
+
+// Error says what was lost, and what may help where the weights were good before.
+func (e *NonFiniteError) Error() string {
+	return fmt.Sprintf("step %d (epoch %d): the loss is %v and the gradient norm %v; nothing was saved since the last checkpoint: lower --learning-rate, set --max-grad-norm, or use --compute-dtype float32",
+		e.Step, e.Epoch, e.Loss, e.GradNorm)
+}
+
 type loop struct {
 	*Run
 	at      Position
@@ -286,8 +299,7 @@ func (l *loop) settle() error {
 		return l.failed()
 	}
 	if math.IsNaN(m.LossSum) || math.IsInf(m.LossSum, 0) || math.IsNaN(m.GradNorm) || math.IsInf(m.GradNorm, 0) {
-		return fmt.Errorf("step %d (epoch %d): the loss is %v and the gradient norm %v; nothing was saved since the last checkpoint: lower --learning-rate, set --max-grad-norm, or use --compute-dtype float32",
-			l.at.Step, l.at.Epoch+1, m.Loss(), m.GradNorm)
+		return &NonFiniteError{Step: l.at.Step, Epoch: l.at.Epoch + 1, Loss: m.Loss(), GradNorm: m.GradNorm}
 	}
 	err := l.Hooks.Step(StepRecord{
 		Step: l.at.Step, Epoch: l.at.Epoch + 1, Loss: m.Loss(), GradNorm: m.GradNorm, LR: l.LR(l.at.Step),

@@ -312,7 +312,7 @@ func (r *run) train(ctx context.Context) (*Result, error) {
 	case errors.Is(err, trainer.ErrStopped):
 		return nil, r.stopped(err, at)
 	case err != nil:
-		return nil, r.failed(err)
+		return nil, r.failed(r.blame(ctx, err))
 	}
 	return r.completed(&Result{
 		Epoch: last.Epoch, Step: at.Step, Loss: last.Loss, Seconds: last.Seconds, TokensPerSec: last.TokensPerSec, Checkpoint: r.folder.of(s.newest()),
