@@ -67,6 +67,60 @@ func TestAsyncCancel(t *testing.T) {
 	}
 }
 
+// pausingFS takes its time to rename: whoever can go on meanwhile does.
+type pausingFS struct{ *memFS }
+
+func (p pausingFS) Rename(oldName, newName string) error {
+	time.Sleep(time.Second)
+	return p.memFS.Rename(oldName, newName)
+}
+
+// Without room for the whole state a write is tried again as long as the caller waits, from the device; a failure after
+// that is reported.
+func TestAsyncFailureInPieces(t *testing.T) {
+	for _, bound := range hostMemories(t)[1:] {
+		inSave, after := 0, 0
+		for n, fired := 1, true; fired; n++ {
+			synctest.Test(t, func(t *testing.T) {
+				disk, d := newMemFS(), newDevice(1)
+				m, a := openAsync(t, disk, AsyncOptions{HostMemory: bound})
+				m.fs = pausingFS{disk} // when the manifest gets its name, Save has returned
+				disk.arm(n, failBefore, syscall.EIO, 1)
+				err := a.Save(t.Context(), d.snapshot(1, 1))
+				require.NoError(t, err)
+				d.run(2) // the step: what is not on the host is gone
+				err = a.Wait(t.Context())
+				if fired = disk.fired(); !fired {
+					require.NoError(t, err)
+					require.NoError(t, a.Close(t.Context()))
+					return
+				}
+				if err != nil {
+					after++
+					require.ErrorIs(t, err, syscall.EIO)
+					require.NoError(t, a.Save(t.Context(), d.snapshot(2, 1)))
+					require.NoError(t, a.Wait(t.Context()))
+				} else {
+					inSave++
+				}
+				e, ok, skipped, err := m.LatestGood()
+				require.NoError(t, err)
+				require.True(t, ok)
+				require.Empty(t, skipped)
+				r, err := m.OpenState(e)
+				require.NoError(t, err)
+				got := make([]byte, 4*6*4)
+				require.NoError(t, r.ReadRegion("w", []int{0, 0}, []int{4, 6}, got))
+				require.Equal(t, payload("w", e.Step, 4*6*4), got)
+				require.NoError(t, r.Close())
+				require.NoError(t, a.Close(t.Context()))
+			})
+		}
+		require.Positive(t, inSave)
+		require.Positive(t, after)
+	}
+}
+
 // Every operation is once the place of a crash, as in TestCrashAtEveryOperation, on the way through the copy, files written
 // side by side, and attempts that all meet a dead machine.
 func TestAsyncCrashAtEveryOperation(t *testing.T) {

@@ -385,48 +385,6 @@ func TestAsyncFailure(t *testing.T) {
 	}
 }
 
-// Without room for the whole state a write is tried again as long as the caller waits, from the device; a failure after
-// that is reported.
-func TestAsyncFailureInPieces(t *testing.T) {
-	for _, bound := range hostMemories(t)[1:] {
-		inSave, after := 0, 0
-		for n := 1; ; n++ {
-			disk, d := newMemFS(), newDevice(1)
-			m, a := openAsync(t, disk, AsyncOptions{HostMemory: bound})
-			disk.arm(n, failBefore, syscall.EIO, 1)
-			err := a.Save(t.Context(), d.snapshot(1, 1))
-			require.NoError(t, err)
-			d.run(2) // the step: what is not on the host is gone
-			err = a.Wait(t.Context())
-			if !disk.fired() {
-				require.NoError(t, err)
-				break
-			}
-			if err != nil {
-				after++
-				require.ErrorIs(t, err, syscall.EIO)
-				require.NoError(t, a.Save(t.Context(), d.snapshot(2, 1)))
-				require.NoError(t, a.Wait(t.Context()))
-			} else {
-				inSave++
-			}
-			e, ok, skipped, err := m.LatestGood()
-			require.NoError(t, err)
-			require.True(t, ok)
-			require.Empty(t, skipped)
-			r, err := m.OpenState(e)
-			require.NoError(t, err)
-			got := make([]byte, 4*6*4)
-			require.NoError(t, r.ReadRegion("w", []int{0, 0}, []int{4, 6}, got))
-			require.Equal(t, payload("w", e.Step, 4*6*4), got)
-			require.NoError(t, r.Close())
-			require.NoError(t, a.Close(t.Context()))
-		}
-		require.Positive(t, inSave)
-		require.Positive(t, after)
-	}
-}
-
 // A device that cannot be read fails the save itself; nothing is written, the state is asked for by nobody any more.
 func TestAsyncFetchFails(t *testing.T) {
 	gone := errors.New("the device is gone")
