@@ -226,10 +226,6 @@ func (r *StateReader) checkHeader(rd Reader, f FileEntry) error {
 // pieces holds read buffers.
 var pieces = sync.Pool{New: func() any { b := make([]byte, readPiece); return &b }}
 
-// inTurn is a Reader of a disk that likes one stream better than several: slices are read one after the other, while those
-// before are checked and sent.
-type inTurn interface{ InTurn(read func() error) error }
-
 // readWhole streams the n bytes of a slice once, copies what falls into the
 // runs to dst and returns the checksum of all of it.
 func (r *StateReader) readWhole(file Reader, s *Slice, n int64, newRuns func() *region.Runs, dst []byte) (crc uint32, err error) {
@@ -238,13 +234,12 @@ func (r *StateReader) readWhole(file Reader, s *Slice, n int64, newRuns func() *
 	direct := ok && src == 0 && left == n // the bytes are dst's own, no copy
 	buf := pieces.Get().(*[]byte)
 	defer pieces.Put(buf)
-	if turn, ok := file.(inTurn); ok && direct {
-		part := dst[d : d+n]
-		err := turn.InTurn(func() error { return readFull(file, part, s.Offset, r.dir, s.File) })
-		return crc32.Checksum(part, safetensors.Castagnoli), err
+	piece := int64(readPiece)
+	if _, local := file.(osReader); local {
+		piece = diskPiece
 	}
 	for off := int64(0); off < n; {
-		p := (*buf)[:min(readPiece, n-off)]
+		p := (*buf)[:min(piece, n-off)]
 		if direct {
 			p = dst[d+off : d+off+int64(len(p))]
 		}
