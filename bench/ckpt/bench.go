@@ -136,7 +136,7 @@ func (b *bench) close() {
 // round does every kind of work once.
 func (b *bench) round(ctx context.Context, i int) (*round, error) {
 	r := &round{}
-	for _, part := range []func(context.Context, int, *round) error{b.ddZeros, b.blocking, b.background, b.ddSame, b.readCold, b.loadCold, b.readWarm, b.readKept, b.loadWarm, b.send} {
+	for _, part := range []func(context.Context, int, *round) error{b.ddZeros, b.blocking, b.background, b.ddSame, b.readCold, b.loadCold, b.readWarm, b.readKept, b.loadWarm} {
 		if err := part(ctx, i, r); err != nil {
 			return nil, err
 		}
@@ -216,7 +216,7 @@ func (b *bench) openAsync() error {
 // background saves beside nothing: what the training would take is not the question here.
 func (b *bench) background(ctx context.Context, i int, r *round) error {
 	debug.FreeOSMemory()
-	// Loads leave memory with the plugin's allocator, which is not the save's.
+	// What the plugin's allocator keeps is not the save's.
 	resting, err := memory("VmRSS")
 	if err != nil {
 		return err
@@ -270,14 +270,6 @@ func (b *bench) readKept(_ context.Context, _ int, r *round) error {
 	_, err = io.ReadFull(f, memory)
 	r.ReadKept = time.Since(begin).Seconds()
 	return errors.Join(err, unix.Munmap(memory))
-}
-
-// send puts bytes on the device that are on the host already: the part of a load that is the plugin's.
-func (b *bench) send(_ context.Context, _ int, r *round) error {
-	begin := time.Now()
-	err := b.state.Restore(func(engine.Entry) bool { return true }, func(engine.Entry, sharding.Region, []byte) error { return nil })
-	r.Send = time.Since(begin).Seconds()
-	return err
 }
 
 func (b *bench) loadCold(_ context.Context, _ int, r *round) (err error) {

@@ -13,7 +13,7 @@ func TestReport(t *testing.T) {
 	for _, slow := range []float64{1, 4, 2} { // the disk of a busy machine, other in each round
 		r.Rounds = append(r.Rounds, round{
 			DDZeros: slow, DDSame: 2 * slow, Blocking: 10 * slow, Stall: 1 * slow, AsyncWrite: 2 * slow, AsyncWhole: 4 * slow,
-			ExtraMemory: 1500, ReadCold: 3 * slow, LoadCold: 4 * slow, ReadWarm: slow, ReadKept: 2 * slow, LoadWarm: 2 * slow, Send: slow,
+			ExtraMemory: 1500, ReadCold: 3 * slow, LoadCold: 4 * slow, ReadWarm: slow, ReadKept: 2 * slow, LoadWarm: 2 * slow,
 		})
 	}
 	r.ratios()
