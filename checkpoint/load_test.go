@@ -20,7 +20,8 @@ import (
 	"weft/pjrt/pjrttest"
 )
 
-// large is a model whose shards are large enough on 16 devices to live in the memory that they are read into.
+// large is a model of which some shards are large enough to live in the memory that they are read into: all but one on a single
+// device, "rows" and, as it is replicated, "whole" on 16.
 type large struct{ mesh sharding.Mesh }
 
 func (m large) Params() []engine.Param {
@@ -32,8 +33,8 @@ func (m large) Params() []engine.Param {
 		return engine.Param{Name: name, DType: dtype, Dims: dims, Trainable: true, Spec: sharding.LargestDivisible(m.mesh, axes, dims, 0)}
 	}
 	return []engine.Param{
-		split("rows", dtypes.Float32, 4096, 1040), split("columns", dtypes.BFloat16, 2056, 4096), split("stack", dtypes.Float32, 3, 512, 3000),
-		split("whole", dtypes.Float32, 7, 50001), split("norm", dtypes.Float32, 2048),
+		split("rows", dtypes.Float32, 4096, 1040), split("columns", dtypes.BFloat16, 1032, 1024), split("stack", dtypes.Float32, 3, 512, 700),
+		split("whole", dtypes.Float32, 7, 38001), split("norm", dtypes.Float32, 2048),
 	}
 }
 
@@ -149,15 +150,16 @@ func TestLoadWithoutACopy(t *testing.T) {
 					requireValues(t, state, want)
 					owned := int64(0)
 					for _, e := range state.Entries() {
-						if e.Param.Name != "norm" {
+						if e.Array.LocalBytes() >= 1<<20 {
 							owned += int64(e.Array.LocalBytes() * len(e.Array.OwnedShards()))
 						}
 					}
+					require.NotZero(t, owned)
 					require.GreaterOrEqual(t, hostmem.Held()-held, owned, "the large shards are where they were read")
 				}
 				state.Destroy()
 				require.NoError(t, rt.Close())
-				require.Eventually(t, func() bool { return hostmem.Held() == held }, time.Minute, time.Millisecond, "host memory is not returned")
+				require.Eventually(t, func() bool { return hostmem.Held() <= held }, time.Minute, time.Millisecond, "host memory is not returned")
 				require.Equal(t, handles, pjrt.LiveHandles())
 			})
 		}
