@@ -11,7 +11,7 @@ import (
 )
 
 type checkpointCmd struct {
-	Ls     checkpointLsCmd     `cmd:"" help:"List the checkpoints of a run: step, loss, size, kind, state, which is newest, which the run keeps and why."`
+	Ls     checkpointLsCmd     `cmd:"" help:"List the checkpoints of a run: step, loss, size, kind, state, which is best, which the run keeps and why."`
 	Verify checkpointVerifyCmd `cmd:"" help:"Read every byte of checkpoints and compare it with its checksum."`
 	Export checkpointExportCmd `cmd:"" help:"Write a checkpoint as a Hugging Face folder, and prove that the folder gives the same logits."`
 	Diff   checkpointDiffCmd   `cmd:"" help:"Say which tensors differ between two checkpoints or model folders, and by how much."`
@@ -30,7 +30,7 @@ type checkpointLsCmd struct {
 
 // Help is the long help.
 func (checkpointLsCmd) Help() string {
-	return `LOSS is the mean over the epoch that the checkpoint ends, ~ marks that of a part of an epoch, which is not ranked. KIND is full (train state and Hugging Face folder, at an epoch's end) or state (in the middle of one; weft checkpoint export makes a folder of it). STATE: ok means that the manifest is whole and every file there in its size; verify reads the content too. KEPT AS has the reasons for which the run's rules (--keep and its kin, as it was started last) keep the checkpoint; (goes) is deleted at the next save.`
+	return `A name tells the epoch and the step. LOSS is the mean over the epoch that the checkpoint ends, ~ marks that of a part of an epoch, which is not ranked, and * the figure by which a checkpoint is the best. KIND is full (train state and Hugging Face folder, at an epoch's end) or state (in the middle of one; weft checkpoint export makes a folder of it). STATE: ok means that the manifest is whole and every file there in its size; verify reads the content too. KEPT AS has the reasons for which the run's rules (--keep and its kin, as it was started last) keep the checkpoint; (goes) is deleted at the next save. --json has more: the devices that wrote a checkpoint, and the second of its commit.`
 }
 
 // Run prints the list.

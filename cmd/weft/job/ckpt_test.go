@@ -252,8 +252,9 @@ func TestListOfARun(t *testing.T) {
 	}
 	var table strings.Builder
 	require.NoError(t, l.Write(&table))
-	require.Regexp(t, `epoch-0003-step-00000035 +35 +3 +~0\.5000 +- .* newest +newest\n`, table.String())
-	require.Regexp(t, `epoch-0001-step-00000010 +10 +1 +2\.0000 +1\.0000 .* \(goes\)\n`, table.String())
+	require.Regexp(t, `epoch-0003-step-00000035 +~0\.5000 +- .* newest\n`, table.String())
+	require.Regexp(t, `epoch-0002-step-00000020 +1\.0000\* +3\.0000 .* best\n`, table.String())
+	require.Regexp(t, `epoch-0001-step-00000010 +2\.0000 +1\.0000 .* \(goes\)\n`, table.String())
 	raw, err := json.Marshal(l)
 	require.NoError(t, err, "NaN is no obstacle")
 	require.Contains(t, string(raw), `"loss":"NaN"`)
@@ -265,6 +266,9 @@ func TestListOfARun(t *testing.T) {
 	require.Len(t, one.Checkpoints, 1)
 	require.True(t, one.Checkpoints[0].Best, "by eval_loss, as the run ranks")
 	require.Equal(t, []checkpoint.Reason{checkpoint.KeptBest}, one.Checkpoints[0].Kept)
+	table.Reset()
+	require.NoError(t, one.Write(&table))
+	require.Regexp(t, `epoch-0001-step-00000010 +2\.0000 +1\.0000\* .* best\n`, table.String())
 	all, err := ListCheckpoints(t.Context(), filepath.Join(dir, "checkpoints"))
 	require.NoError(t, err)
 	require.Equal(t, []int{10, 30, 35}, steps(all, func(c CheckpointInfo) bool { return len(c.Kept) > 0 }))

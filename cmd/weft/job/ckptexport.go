@@ -149,13 +149,19 @@ func (x *export) setDTypes() {
 	}
 }
 
+// line prints one line of the report: what it is about, "" for the same as the line before, and a text that is not too long for a
+// terminal but where it names a path.
+func (x *export) line(about, format string, args ...any) {
+	x.report.printf("%-10s "+format, append([]any{about}, args...)...)
+}
+
 func (x *export) header() {
 	trained, frozen := countParameters(x.math.Params())
 	manifest := x.reader.Manifest()
-	x.report.printf("%-10s %s: epoch %d, step %d", "checkpoint", x.place.shown(x.entry), manifest.Epoch, manifest.Step)
-	x.report.printf("%-10s %s: %s trained parameters of the train state (float32), %s frozen ones and companion files of %s",
-		"model", x.files.arch.Info().Name, count(trained), count(frozen), x.origin)
-	x.report.printf("%-10s %d tensors to %s, then reading them back", "writing", len(x.tensors), x.Out)
+	x.line("checkpoint", "%s: epoch %d, step %d", x.place.shown(x.entry), manifest.Epoch, manifest.Step)
+	x.line("model", "%s: %s trained parameters of the train state (float32),", x.files.arch.Info().Name, count(trained))
+	x.line("", "%s frozen ones and companion files of %s", count(frozen), x.origin)
+	x.line("writing", "%d tensors to %s, then reading them back", len(x.tensors), x.Out)
 	for _, n := range x.notes {
 		x.report.Log.Warn(n)
 	}
@@ -245,10 +251,11 @@ func (x *export) prove(ctx context.Context, url string) error {
 	for _, info := range back.Set().Tensors() {
 		total += info.End - info.Start
 	}
-	x.report.printf("%-10s %s: %d tensors, %s, %s, in %s; every tensor was read back and has the bits of its %s",
-		"written", x.Out, len(x.tensors), decimalSize(total), x.dtypeText(), plural(len(back.Set().Files()), "file of weights", "files of weights"), x.masterText())
+	x.line("written", "%s: %d tensors, %s, %s, in %s;",
+		x.Out, len(x.tensors), decimalSize(total), x.dtypeText(), plural(len(back.Set().Files()), "file of weights", "files of weights"))
+	x.line("", "every tensor was read back and has the bits of its %s", x.masterText())
 	if x.NoCheck {
-		x.report.printf("%-10s left out (--no-check)", "logits")
+		x.line("logits", "left out (--no-check)")
 		return nil
 	}
 	return x.proveLogits(ctx, back)

@@ -22,6 +22,8 @@ type CheckpointList struct {
 	// Retention says in words what the run keeps.
 	Retention   string           `json:"retention"`
 	Checkpoints []CheckpointInfo `json:"checkpoints"`
+	// by is the metric that Best goes by.
+	by string
 }
 
 // States of a checkpoint. StateOK: manifest and the presence and size of every file were looked at, not the checksums.
@@ -68,6 +70,7 @@ func ListCheckpoints(ctx context.Context, url string) (*CheckpointList, error) {
 	if by == "" || by == checkpoint.KeepByStep {
 		by = checkpoint.DefaultKeepBy
 	}
+	out.by = by
 	best := ""
 	if ranked := checkpoint.Best(p.entries, by); len(ranked) > 0 {
 		if v, ok := ranked[0].Metrics[by]; ok && !math.IsNaN(v) {
@@ -139,17 +142,29 @@ func writtenBy(m *checkpoint.Manifest) (devices int, platform string) {
 	return devices, ""
 }
 
-// Write prints the list as a table.
+// Write prints the list as a table that fits a terminal of 100 columns. It leaves out what a name has, and what few ask for: the
+// JSON has all.
 func (l *CheckpointList) Write(w io.Writer) error {
 	if len(l.Checkpoints) == 0 {
 		_, err := fmt.Fprintf(w, "%s: no checkpoint yet\n", l.Path)
 		return err
 	}
+	evaluated := slices.ContainsFunc(l.Checkpoints, func(c CheckpointInfo) bool { return c.has(metricEvalLoss) })
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NAME\tSTEP\tEPOCH\tLOSS\tEVAL LOSS\tSIZE\tDEVICES\tKIND\tCOMMITTED\tSTATE\tNEWEST/BEST\tKEPT AS")
+	row := func(name, loss, eval string, rest ...string) {
+		cells := []string{name, loss}
+		if evaluated {
+			cells = append(cells, eval)
+		}
+		fmt.Fprintln(t, strings.Join(append(cells, rest...), "\t"))
+	}
+	row("NAME", "LOSS", "EVAL", "SIZE", "KIND", "COMMITTED (UTC)", "STATE", "KEPT AS")
 	for _, c := range l.Checkpoints {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.Step, c.Epoch,
-			c.loss(), c.metric("eval_loss"), decimalSize(c.Bytes), c.devices(), c.Kind, c.committed(), c.State, c.marks(), c.kept())
+		kept := c.kept()
+		row(c.title(), c.loss(l.by), c.evalLoss(l.by), decimalSize(c.Bytes), c.Kind, c.committed(), c.State, kept[0])
+		for _, more := range kept[1:] {
+			row("", "", "", "", "", "", "", more)
+		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -159,8 +174,29 @@ func (l *CheckpointList) Write(w io.Writer) error {
 			fmt.Fprintf(w, "%s: %s\n", c.Name, c.Error)
 		}
 	}
-	_, err := fmt.Fprintf(w, "The run keeps %s. STATE looks at the manifest and the files' sizes; weft checkpoint verify reads every byte.\n", l.Retention)
+	_, err := fmt.Fprintf(w, "The run keeps %s.\nSTATE looks at the manifest and the files' sizes; weft checkpoint verify reads every byte.\n", l.Retention)
 	return err
+}
+
+// title is the folder's name, which tells epoch and step unless somebody gave it another.
+func (c *CheckpointInfo) title() string {
+	if c.Epoch+c.Step == 0 || strings.HasPrefix(c.Name, fmt.Sprintf("epoch-%04d-step-%08d", c.Epoch, c.Step)) {
+		return c.Name
+	}
+	return fmt.Sprintf("%s (epoch %d, step %d)", c.Name, c.Epoch, c.Step)
+}
+
+func (c *CheckpointInfo) has(metric string) bool {
+	_, ok := c.Metrics[metric]
+	return ok
+}
+
+// star marks the figure by which a checkpoint is the best.
+func (c *CheckpointInfo) star(metric, by string) string {
+	if c.Best && metric == by {
+		return "*"
+	}
+	return ""
 }
 
 func (c *CheckpointInfo) metric(name string) string {
@@ -172,49 +208,48 @@ func (c *CheckpointInfo) metric(name string) string {
 }
 
 // loss is that of an epoch; ~ marks that of a part of one.
-func (c *CheckpointInfo) loss() string {
-	if _, whole := c.Metrics[metricLoss]; whole {
-		return c.metric(metricLoss)
+func (c *CheckpointInfo) loss(by string) string {
+	if c.has(metricLoss) {
+		return c.metric(metricLoss) + c.star(metricLoss, by)
 	}
-	if _, ok := c.Metrics[metricPartialLoss]; ok {
+	if c.has(metricPartialLoss) {
 		return "~" + c.metric(metricPartialLoss)
 	}
 	return "-"
 }
 
-func (c *CheckpointInfo) devices() string {
-	if c.Devices == 0 {
-		return "?"
-	}
-	return strings.TrimSpace(fmt.Sprintf("%d %s", c.Devices, c.Platform))
+func (c *CheckpointInfo) evalLoss(by string) string {
+	return c.metric(metricEvalLoss) + c.star(metricEvalLoss, by)
 }
 
 func (c *CheckpointInfo) committed() string {
 	if c.Committed == nil {
 		return "-"
 	}
-	return c.Committed.Format(time.RFC3339)
+	return c.Committed.Format("2006-01-02 15:04")
 }
 
-func (c *CheckpointInfo) marks() string {
-	var marks []string
-	if c.Newest {
-		marks = append(marks, "newest")
-	}
-	if c.Best {
-		marks = append(marks, "best")
-	}
-	if len(marks) == 0 {
-		return "-"
-	}
-	return strings.Join(marks, "+")
-}
+// keptWidth is the width of the table's last column.
+const keptWidth = 14
 
-func (c *CheckpointInfo) kept() string {
+// kept are the reasons for which the run keeps the checkpoint, in lines of the table's last column.
+func (c *CheckpointInfo) kept() []string {
 	if len(c.Kept) == 0 {
-		return "(goes)"
+		return []string{"(goes)"}
 	}
-	return reasonsText(c.Kept)
+	var lines []string
+	for reason := range strings.SplitSeq(reasonsText(c.Kept), ", ") {
+		last := len(lines) - 1
+		if last >= 0 && len(lines[last])+len(", ")+len(reason) <= keptWidth {
+			lines[last] += ", " + reason
+			continue
+		}
+		if last >= 0 {
+			lines[last] += ","
+		}
+		lines = append(lines, reason)
+	}
+	return lines
 }
 
 func reasonsText(reasons []checkpoint.Reason) string {

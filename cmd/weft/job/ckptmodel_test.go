@@ -245,6 +245,7 @@ func proveChanged(t *testing.T, run, folder, dtype string) {
 	x.setDTypes()
 	require.NoError(t, x.prove(t.Context(), folder))
 	require.Contains(t, printed.String(), "the folder gives the bits of ")
+	requireFits(t, printed.String())
 
 	changed := copyTree(t, folder)
 	flip(t, filepath.Join(changed, safetensors.SingleFile))

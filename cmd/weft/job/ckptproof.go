@@ -69,8 +69,9 @@ func (x *export) proveLogits(ctx context.Context, back *hf.Source) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 	trained, frozen := countParameters(p.model.Params())
-	x.report.printf("%-10s running the model in float32 on %d × %s, %s of weights at a time; --no-check leaves it out",
-		"checking", p.rt.Mesh().NumDevices(), p.rt.DeviceKind(), decimalSize(4*int64(trained+frozen)))
+	x.line("checking", "running the model in float32 on %d × %s, %s of weights at a time;",
+		p.rt.Mesh().NumDevices(), p.rt.DeviceKind(), decimalSize(4*int64(trained+frozen)))
+	x.line("", "--no-check leaves it out")
 	masters, err := p.logits(ctx, x.read)
 	if err != nil {
 		return fmt.Errorf("checking its logits: %w", err)
@@ -91,7 +92,10 @@ func (x *export) proveLogits(ctx context.Context, back *hf.Source) (err error) {
 // judge prints what the folder changed and refuses it when that is more than rounding.
 func (x *export) judge(p *proof, masters, rounded, folder []float32) error {
 	c := compareLogits(masters, folder, p.vocab)
-	x.report.printf("%-10s %d × %d tokens through the float32 masters and through the folder: %s", "logits", p.batch.rows, p.batch.tokens, c)
+	x.line("logits", "%d × %d tokens through the float32 masters and through the folder:", p.batch.rows, p.batch.tokens)
+	for _, line := range c.lines() {
+		x.line("", "%s", line)
+	}
 	if n := differing(rounded, folder); n > 0 {
 		return fmt.Errorf("the folder's logits are not those of the checkpoint's weights rounded to %s: %s of %s differ, by at most %g: export again, and report it when it stays", x.dtypeText(), count(n), count(len(folder)), compareLogits(rounded, folder, p.vocab).MaxAbs)
 	}
@@ -99,9 +103,10 @@ func (x *export) judge(p *proof, masters, rounded, folder []float32) error {
 		return fmt.Errorf("%s logits of the folder are not finite: look at the run's losses, or give --dtype float32", count(c.NonFinite))
 	}
 	if x.rounds() {
-		x.report.printf("%-10s the folder gives the bits of masters rounded on the fly: all of the difference is rounding to %s", "", x.dtypeText())
+		x.line("", "the folder gives the bits of masters rounded on the fly:")
+		x.line("", "all of the difference is rounding to %s", x.dtypeText())
 	} else {
-		x.report.printf("%-10s the folder gives the bits of the masters", "")
+		x.line("", "the folder gives the bits of the masters")
 	}
 	return nil
 }
@@ -220,8 +225,12 @@ type logitChange struct {
 	NonFinite int
 }
 
-func (c logitChange) String() string {
-	return fmt.Sprintf("max |Δ| %.3g, mean |Δ| %.3g, the same top token at %.1f%% of %d positions, KL %.3g nats", c.MaxAbs, c.MeanAbs, 100*c.Top1, c.Positions, c.KL)
+// lines say it in two.
+func (c logitChange) lines() []string {
+	return []string{
+		fmt.Sprintf("max |Δ| %.3g, mean |Δ| %.3g, KL %.3g nats,", c.MaxAbs, c.MeanAbs, c.KL),
+		fmt.Sprintf("the same top token at %.1f%% of %d positions", 100*c.Top1, c.Positions),
+	}
 }
 
 // compareLogits compares two sets of logits, float32 [positions, vocab] each, in float64.
