@@ -289,8 +289,13 @@ class Job:
         say("attempt %d: %s on %d host(s): %s" % (
             number, self.options.topology, len(hosts), ", ".join("%s (%s)" % (h.name, h.about["ip"]) for h in hosts)))
         argv = [self.options.binary] + self.options.args
-        faults = ray.get([h.actor.start.remote(argv, self.environment(hosts, h)) for h in hosts])
-        for h, fault in zip(hosts, faults):
+        started = [h.actor.start.remote(argv, self.environment(hosts, h)) for h in hosts]
+        for h, ref in zip(hosts, started):
+            try:
+                fault = ray.get(ref)
+            except ray.exceptions.RayError as err:
+                h.lost = lost(err)
+                continue
             if fault:
                 h.lost = "weft does not start: " + fault
         self.follow(hosts)
@@ -352,7 +357,7 @@ class Job:
         try:
             lines, h.code = ray.get(ref)
         except ray.exceptions.RayError as err:
-            h.lost = "is lost (%s)" % type(err).__name__
+            h.lost = lost(err)
             return
         for line in lines:
             h.stalled = h.stalled or all(part in line for part in STALLED)
@@ -429,6 +434,10 @@ class Job:
         if not seen:
             return "This cluster has no TPU node."
         return "This cluster has " + ", ".join("%s (%s, %s, %d host(s))" % (name, pod, top, n) for (pod, top, name), n in sorted(seen.items())) + "; what fits is in use or not whole."
+
+
+def lost(err):
+    return "is lost (%s)" % type(err).__name__
 
 
 def oneline(err):

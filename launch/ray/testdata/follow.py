@@ -22,12 +22,16 @@ class Actor:
     def __init__(self, lines, code, after=0):
         self.lines, self.code, self.after, self.told = lines, code, after, []
         self.poll = types.SimpleNamespace(remote=lambda seconds: Ref(self))
+        self.start = types.SimpleNamespace(remote=lambda argv, env: Ref(types.SimpleNamespace(answer=lambda: self.begin(env))))
         self.signal = types.SimpleNamespace(remote=self.take)
 
     def take(self, number):
         self.told.append(int(number))
         if int(number) == 9 and self.code is None:
             self.code = -9
+
+    def begin(self, env):
+        self.env = env
 
     def answer(self):
         self.after -= 1
@@ -132,6 +136,19 @@ def main():
     slow = [Actor([], 0, after=40), Actor([], 0, after=40)]
     assert run(driver, [slow], 0, stall={20: 3600}) == (0, 1), "where the driver itself stood still, no host was silent"
     assert [h.told for h in slow] == [[], []], slow
+
+    gone, left = Actor([], None), Actor([], None)
+
+    def die(env):
+        raise RayError()
+
+    gone.begin = die
+    job = driver.Job(driver.parse(["--topology", "4x4", "--accelerator-type", "x", "--max-failures", "0", "--", "w"]))
+    hosts = [driver.Placed(a, {"env": {}, "hostname": "h", "ip": "1.2.3.4"}, "s", i) for i, a in enumerate([gone, left])]
+    job.reserve, job.place = lambda: None, lambda group: hosts
+    assert job.run() == 1
+    assert hosts[0].lost == "is lost (RayError)" and left.told == [15, 9], "one that is lost while weft starts is named, and the others end"
+    assert job.first == "s/0 is lost (RayError)", job.first
 
     os.environ["WEFT_RAY_ENV"] = base64.b64encode(b'{"HF_TOKEN": "t$X"}').decode()
     job = driver.Job(driver.parse(["--topology", "4x4", "--accelerator-type", "x", "--env", "A=b=c", "--", "w"]))
