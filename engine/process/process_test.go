@@ -164,6 +164,8 @@ func TestEachVariable(t *testing.T) {
 		{[]string{"MEGASCALE_NUM_SLICES", "2", "MEGASCALE_SLICE_ID", "2", "MEGASCALE_COORDINATOR_ADDRESS", "a"}, "MEGASCALE_SLICE_ID=2, but there are 2 slices"},
 		{[]string{"MEGASCALE_NUM_SLICES", "2", "MEGASCALE_SLICE_ID", "1"}, "MEGASCALE_COORDINATOR_ADDRESS is not set"},
 		{[]string{"MEGASCALE_NUM_SLICES", "0"}, "MEGASCALE_NUM_SLICES must be set"},
+		{[]string{"MEGASCALE_NUM_SLICES", "two"}, "MEGASCALE_NUM_SLICES=two is no number"},
+		{[]string{"MEGASCALE_NUM_SLICES", "2", "MEGASCALE_SLICE_ID", "x"}, "MEGASCALE_SLICE_ID=x is no number"},
 		{[]string{"MEGASCALE_NUM_SLICES", "1"}, ""},
 		{[]string{"TPU_NAME", ""}, ""},
 	} {
@@ -177,6 +179,19 @@ func TestEachVariable(t *testing.T) {
 			require.NotContains(t, err.Error(), "\n")
 		})
 	}
+}
+
+// A TPU VM's environment may name the slice and no host of it: what there is of it is compared, and the rest is the runtime's.
+func TestSliceWithoutNamedHosts(t *testing.T) {
+	v, err := read(map[string]string{"TPU_ACCELERATOR_TYPE": "v6e-16", "TPU_TOPOLOGY": "4x4", "TPU_CHIPS_PER_HOST_BOUNDS": "2,2,1"})
+	require.NoError(t, err)
+	require.Equal(t, "v6e:4x4", v.Topology.String())
+	require.Equal(t, 4, v.Chips)
+	require.Empty(t, v.Hosts)
+	seen := process.Seen{Process: 3, Processes: 4, Local: 4, Devices: 16, Kind: "TPU v6 lite"}
+	require.NoError(t, v.Agree(seen))
+	seen.Local = 8
+	require.ErrorContains(t, v.Agree(seen), "devices of this host: 4 by TPU_CHIPS_PER_HOST_BOUNDS, 8 by the TPU's runtime")
 }
 
 func TestDisagreementIsNamed(t *testing.T) {

@@ -149,6 +149,7 @@ func TestTrafficOfGroups(t *testing.T) {
 		"first halves":       {v7, Ring, ids(0, 2, 4, 6), Traffic{ICI: 24, Axes: 3, Hops: 2}},
 		"two slices":         {two, Ring, upTo(32), Traffic{ICI: 15, Axes: 3, DCN: 0.5, Hops: 6}},
 		"across slices":      {two, Ring, ids(5, 21), Traffic{DCN: 8}},
+		"exchange of slices": {two, Exchange, upTo(32), Traffic{PerLink: [3]float64{8, 8, 0}, DCN: 8, Hops: 6}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := c.topology.Group(c.pattern, c.group, 16)
