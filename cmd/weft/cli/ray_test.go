@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // rayLogs follows job x of a cluster.
@@ -20,14 +21,25 @@ func rayLogs(address string) (code int, out, errs string) {
 	return code, o.String(), e.String()
 }
 
+// nobody is the URL of a port that refuses connections, and that nobody else gets.
+func nobody(t *testing.T) string {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	require.NoError(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	name, err := unix.Getsockname(fd)
+	require.NoError(t, err)
+	return fmt.Sprintf("http://127.0.0.1:%d", name.(*unix.SockaddrInet4).Port)
+}
+
 // An address where nobody answers, or somebody else, is said at once: only a head that was there is waited for.
 func TestRayLogsOfAWrongAddress(t *testing.T) {
-	dead := httptest.NewServer(nil)
-	dead.Close()
+	dead := nobody(t)
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
 	for address, want := range map[string]string{
-		dead.URL:  `^weft: no Ray cluster answers at ` + dead.URL + `: .*connection refused; on GKE run .*\n$`,
+		dead:      `^weft: no Ray cluster answers at ` + dead + `: .*connection refused; on GKE run .*\n$`,
 		other.URL: `^weft: ` + other.URL + ` is no Ray cluster .*usually port 8265\n$`,
 	} {
 		code, out, errs := rayLogs(address)
@@ -63,11 +75,10 @@ func TestRayLogsOfALostJob(t *testing.T) {
 
 // What is wrong with weft's own command line is said before a cluster is asked for anything; another program's is its own.
 func TestRaySubmitChecksWhatTheHostsRun(t *testing.T) {
-	dead := httptest.NewServer(nil)
-	dead.Close()
+	dead := nobody(t)
 	submit := func(more ...string) (code int, errs string) {
 		var e strings.Builder
-		code = Main(append([]string{"ray", "submit", "--address", dead.URL, "--topology", "2x2", "--accelerator-type", "TPU-V6E"}, more...), nil, io.Discard, &e)
+		code = Main(append([]string{"ray", "submit", "--address", dead, "--topology", "2x2", "--accelerator-type", "TPU-V6E"}, more...), nil, io.Discard, &e)
 		return code, e.String()
 	}
 	for _, c := range []struct {
@@ -92,6 +103,6 @@ func TestRaySubmitChecksWhatTheHostsRun(t *testing.T) {
 	} {
 		code, errs := submit(args...)
 		require.Equal(t, exitFailed, code, errs)
-		require.Contains(t, errs, "no Ray cluster answers at "+dead.URL)
+		require.Contains(t, errs, "no Ray cluster answers at "+dead)
 	}
 }
