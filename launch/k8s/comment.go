@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,6 +20,9 @@ func (o *Options) comment(b *bytes.Buffer) {
 	fmt.Fprintf(b, "# The nodes are paid for while they exist: kubectl delete -f this file, and the node pools that you made.\n")
 	fmt.Fprintf(b, "# On GKE Standard make each slice's nodes first (Autopilot makes them itself):\n")
 	o.nodePools(b, hosts)
+	if caution := o.Caution(); caution != "" {
+		fmt.Fprintf(b, "# Caution: %s\n", caution)
+	}
 	if o.HFSecret != "" {
 		fmt.Fprintf(b, "# The token of the Hugging Face hub, where one is needed:\n#   kubectl create secret generic %s%s --from-literal=%s=$HF_TOKEN\n", o.HFSecret, o.inNamespace(), o.HFKey)
 	}
@@ -26,6 +30,21 @@ func (o *Options) comment(b *bytes.Buffer) {
 		fmt.Fprintf(b, "# The pods' service account:\n#   kubectl create serviceaccount %s%s\n", account, o.inNamespace())
 	}
 	o.bucketRights(b)
+}
+
+// Caution says that what weft saves would not outlive its pod, "" where it does: a pod's disk goes with it, and is no other's.
+func (o *Options) Caution() string {
+	if len(o.Args) == 0 || o.Args[0] != "finetune" || o.hasConfig() {
+		return ""
+	}
+	at := "./weft-out, the default of --storage-path,"
+	if value, given := o.weftFlag(storageFlag); given {
+		if strings.HasPrefix(value, "gs://") {
+			return ""
+		}
+		at = storageFlag + " " + strconv.Quote(value)
+	}
+	return at + " is on each pod's own disk, which is gone when the pod ends: give " + storageFlag + " gs://BUCKET/PREFIX, or mount a volume there that all pods share"
 }
 
 func (o *Options) inNamespace() string {

@@ -158,25 +158,42 @@ func (o *Options) checkArgs() error {
 	return o.checkGrace()
 }
 
-// graceFlag is weft's own.
-const graceFlag = "--grace-period"
+// Flags of weft's own.
+const (
+	graceFlag   = "--grace-period"
+	storageFlag = "--storage-path"
+)
 
-// ownGrace is the grace period among weft's arguments, and whether there is one.
-func (o *Options) ownGrace() (time.Duration, bool, error) {
+// weftFlag is the value of a flag among weft's arguments, and whether it is there.
+func (o *Options) weftFlag(flag string) (value string, given bool) {
 	for i, a := range o.Args {
-		value, ok := strings.CutPrefix(a, graceFlag+"=")
-		if !ok && a == graceFlag && i+1 < len(o.Args) {
+		value, ok := strings.CutPrefix(a, flag+"=")
+		if !ok && a == flag && i+1 < len(o.Args) {
 			value, ok = o.Args[i+1], true
 		}
 		if ok {
-			d, err := time.ParseDuration(value)
-			if err != nil {
-				return 0, true, fmt.Errorf("-- %s %s: give a time such as 30s", graceFlag, value)
-			}
-			return d, true, nil
+			return value, true
 		}
 	}
-	return 0, false, nil
+	return "", false
+}
+
+// hasConfig tells that a file, which is not here, holds flags too.
+func (o *Options) hasConfig() bool {
+	return slices.ContainsFunc(o.Args, func(a string) bool { return a == "--config" || strings.HasPrefix(a, "--config=") })
+}
+
+// ownGrace is the grace period among weft's arguments, and whether there is one.
+func (o *Options) ownGrace() (time.Duration, bool, error) {
+	value, given := o.weftFlag(graceFlag)
+	if !given {
+		return 0, false, nil
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil {
+		return 0, true, fmt.Errorf("-- %s %s: give a time such as 30s", graceFlag, value)
+	}
+	return d, true, nil
 }
 
 // checkGrace refuses a grace period of weft's that its pod would not live to see.
@@ -191,8 +208,7 @@ func (o *Options) checkGrace() error {
 // weftArgs are weft's arguments, with the pod's grace period where they leave it out. A --config may hold it.
 func (o *Options) weftArgs() []string {
 	_, given, _ := o.ownGrace()
-	config := slices.ContainsFunc(o.Args, func(a string) bool { return a == "--config" || strings.HasPrefix(a, "--config=") })
-	if len(o.Args) == 0 || o.Args[0] != "finetune" || given || config {
+	if len(o.Args) == 0 || o.Args[0] != "finetune" || given || o.hasConfig() {
 		return o.Args
 	}
 	return append(slices.Clone(o.Args), graceFlag, o.Grace.String())

@@ -57,6 +57,9 @@ func (c *k8sRenderCmd) Run(s streams) error {
 	if err != nil {
 		return job.Input(err)
 	}
+	if caution := o.Caution(); caution != "" {
+		fmt.Fprintln(s.Err, "weft: "+caution)
+	}
 	if c.Output == "-" {
 		_, err = s.Out.Write(out)
 		return err

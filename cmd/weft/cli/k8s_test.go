@@ -86,3 +86,34 @@ func TestK8sRender(t *testing.T) {
 		})
 	}
 }
+
+// What weft saves on a pod's own disk is lost with the pod: that is said where it is seen though the manifest goes into a pipe.
+func TestK8sRenderTellsWhatWouldBeLost(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"finetune", "--storage-path", "gs://b/runs"}, ""},
+		{[]string{"finetune", "--storage-path=gs://b/runs"}, ""},
+		{[]string{"collectives"}, ""},
+		{[]string{"finetune", "--config", "run.yaml"}, ""},
+		{[]string{"finetune", "--storage-path", "out\nkind: x"}, `--storage-path "out\nkind: x" is on each pod's own disk`},
+		{[]string{"finetune", "--dataset", "gs://b/d"}, "./weft-out, the default of --storage-path, is on each pod's own disk"},
+	} {
+		for _, kind := range []string{"jobset", "rayjob"} {
+			code, out, errs := runMain(append([]string{"k8s", "render", kind, "--topology", "4x4", "--accelerator-type", "TPU-V6E", "--image", "i", "--"}, c.args...)...)
+			require.Zero(t, code, errs)
+			if c.want == "" {
+				require.Empty(t, errs)
+				require.NotContains(t, out, "# Caution")
+				continue
+			}
+			require.Contains(t, errs, "weft: "+c.want)
+			require.Contains(t, errs, "give --storage-path gs://BUCKET/PREFIX")
+			require.Equal(t, 1, strings.Count(errs, "\n"), errs)
+			require.Contains(t, out, "# Caution: "+c.want)
+			var any map[string]any
+			require.NoError(t, yaml.Unmarshal([]byte(out), &any))
+		}
+	}
+}
