@@ -68,7 +68,7 @@ func onHosts(t *testing.T, c Config, change func(host int, c *Config, r *run, al
 	all, err := engine.OpenLogicalHosts(o, testHosts)
 	require.NoError(t, err)
 	// A hang is a failure of the test, with the reason; on a slice the watchdog ends it.
-	deadline := time.AfterFunc(4*time.Minute, func() { all.Lose(errors.New("the hosts wait for each other")) })
+	deadline := time.AfterFunc(20*time.Minute, func() { all.Lose(errors.New("the hosts wait for each other")) })
 	defer deadline.Stop()
 	var ended sync.WaitGroup
 	for host := range testHosts {
