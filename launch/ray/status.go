@@ -1,6 +1,7 @@
 package ray
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,14 @@ type Node struct {
 	Labels    map[string]string  `json:"labels"`
 	// Reserved tells that a placement group holds TPUs of it.
 	Reserved bool `json:"reserved"`
+}
+
+// Place is the slice that a node is a host of, and which; "" for a node without TPUs.
+func (n Node) Place() (slice string, host int) {
+	if n.Resources["TPU"] == 0 {
+		return "", 0
+	}
+	return cmp.Or(n.Labels[labelSlice], n.IP), worker(n) // one without the label is a slice by itself
 }
 
 // Labels of TPU nodes.
@@ -47,7 +56,7 @@ type Slice struct {
 // Cluster is what a cluster offers.
 type Cluster struct {
 	Version Version `json:"version"`
-	Nodes   []Node  `json:"nodes"` // living ones
+	Nodes   []Node  `json:"nodes"` // living ones, the head first, then those of a slice together
 	Dead    int     `json:"dead_nodes"`
 	Slices  []Slice `json:"slices"`
 	Jobs    []Info  `json:"jobs"`
@@ -79,9 +88,20 @@ func (c *Client) Status(ctx context.Context) (*Cluster, error) {
 			s.Dead++
 		}
 	}
+	slices.SortStableFunc(s.Nodes, byPlace)
 	s.Slices = slicesOf(s.Nodes)
 	s.Jobs, err = c.Jobs(ctx)
 	return s, err
+}
+
+// byPlace has the head first, then nodes without TPUs, then the hosts of each slice in order.
+func byPlace(a, b Node) int {
+	if a.Head != b.Head {
+		return map[bool]int{true: -1, false: 1}[a.Head]
+	}
+	sliceA, hostA := a.Place()
+	sliceB, hostB := b.Place()
+	return cmp.Or(strings.Compare(sliceA, sliceB), cmp.Compare(hostA, hostB), strings.Compare(a.IP, b.IP))
 }
 
 // list decodes what the cluster's state API knows of a kind.
@@ -138,10 +158,7 @@ func slicesOf(nodes []Node) []Slice {
 		if n.Resources["TPU"] == 0 {
 			continue
 		}
-		name := n.Labels[labelSlice]
-		if name == "" {
-			name = n.IP // a host that is a slice by itself
-		}
+		name, _ := n.Place()
 		s := byName[name]
 		if s == nil {
 			s = &Slice{Name: name, PodType: n.Labels[labelPod], Topology: n.Labels[labelTopology]}

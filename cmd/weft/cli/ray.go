@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -348,6 +349,17 @@ func printCluster(out io.Writer, address string, c *ray.Cluster) {
 			state += ", free"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%g\t%s\n", slice.Name, cmp.Or(slice.PodType, "-"), cmp.Or(slice.Topology, "-"), len(slice.Hosts), slice.TPUs, state)
+	}
+	fmt.Fprintln(w, "\nNODE\tROLE\tCPU\tTPU\tSLICE\tHOST")
+	for _, n := range c.Nodes {
+		role, of, host := "worker", "-", "-"
+		if n.Head {
+			role = "head"
+		}
+		if name, id := n.Place(); name != "" {
+			of, host = name, strconv.Itoa(id)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%g\t%g\t%s\t%s\n", n.IP, role, n.Resources["CPU"], n.Resources["TPU"], of, host)
 	}
 	if len(c.Jobs) > 0 {
 		fmt.Fprintln(w, "\nJOB\tSTATE\tSTARTED\tWHAT")
