@@ -184,7 +184,7 @@ func TestBrokenLog(t *testing.T) {
 		var notices []string
 		info, err := c.Wait(t.Context(), "x", &out, func(line string) { notices = append(notices, line) })
 		require.Len(t, notices, 1)
-		require.Contains(t, notices[0], "waiting up to 2m0s for it to come back")
+		require.Contains(t, notices[0], "waiting up to 10m0s for it to come back")
 		if lost {
 			var gone *LostError
 			require.True(t, errors.As(err, &gone), "%v", err)
@@ -219,7 +219,7 @@ func TestHeadStarts(t *testing.T) {
 	var gone *LostError
 	require.ErrorAs(t, err, &gone)
 	require.Len(t, notices, 1)
-	require.Contains(t, notices[0], "the head is not there yet; waiting up to 2m0s for it to come back")
+	require.Contains(t, notices[0], "the head is not there yet; waiting up to 10m0s for it to come back")
 }
 
 func TestQuote(t *testing.T) {

@@ -86,8 +86,9 @@ func Quote(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// headPatience is how long a head that does not answer is waited for: a restarted one comes back, with the job or without.
-const headPatience = 2 * time.Minute
+// headPatience is how long a head that does not answer is waited for: a restarted one comes back, with the job or without. On
+// GKE that may take a new node and its image.
+const headPatience = 10 * time.Minute
 
 // LostError is a job that was there and is not any more.
 type LostError struct{ Address, ID string }

@@ -194,7 +194,7 @@ func TestHeadRestart(t *testing.T) {
 
 	_, err = c.do(node{"op": "kill", "name": "head"})
 	require.NoError(t, err)
-	eventually(t, r, "the loss is said", func() bool { return strings.Contains(r.err.String(), "waiting up to 2m0s for it to come back") })
+	eventually(t, r, "the loss is said", func() bool { return strings.Contains(r.err.String(), "waiting up to 10m0s for it to come back") })
 	require.NoError(t, c.startHead())
 	o := r.wait(t)
 	require.Equal(t, 75, o.code, o)
