@@ -8,19 +8,37 @@ import json
 import os
 import signal
 import sys
+import time
 
 answers = os.fdopen(os.dup(1), "w", buffering=1)
 os.dup2(2, 1)  # what Ray prints is no answer
 
 import ray  # noqa: E402
 from ray import cluster_utils  # noqa: E402
-from ray._private import utils  # noqa: E402
+from ray._private import services, utils  # noqa: E402
 
 TEMP = sys.argv[1]
 DASHBOARD = "127.0.0.1"
 HEAD = "127.0.0.2"  # of 127.0.0.1 Ray makes the address of an interface that others see
 
 write_address = utils.write_ray_address  # into the cluster's own folder, not into the one that all clusters of a machine share
+
+get_node = services.get_node
+
+
+def wait_for_node(*args):
+    """Waits for a raylet to appear: Ray gives it 30 s, which a busy machine does not keep to."""
+    deadline = time.monotonic() + 600
+    while True:
+        try:
+            return get_node(*args)
+        except RuntimeError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+services.get_node = wait_for_node
 
 cluster = cluster_utils.Cluster()
 nodes = {}
