@@ -28,7 +28,7 @@ func (OS) Create(name string) (File, error) {
 
 // diskPiece is the size of one read of a slice from a disk, small enough that its bytes are still in the processor's cache when
 // their checksum is taken. Elsewhere a read is a request, and large.
-const diskPiece = 256 << 10
+const diskPiece = 64 << 10
 
 type osReader struct {
 	*os.File
