@@ -351,6 +351,89 @@ func TestTogetherMeet(t *testing.T) {
 	})
 }
 
+// A process that comes to a save first waits until process 0 begins it: what was announced before is another one's.
+func TestTogetherWaitsForItsOwnSave(t *testing.T) {
+	eachStorage(t, func(t *testing.T, make func(t *testing.T) *storageOfHosts) {
+		synctest.Test(t, func(t *testing.T) {
+			s := make(t)
+			before := map[string]bool{}
+			there, err := s.client().List(path.Join(s.root, Folder))
+			require.NoError(t, err)
+			for _, d := range there {
+				before[d.Name] = true
+			}
+			var managers [2]*Manager
+			for process := range managers {
+				managers[process], err = Open(s.client(), s.root, optionsOf(process, time.Hour))
+				require.NoError(t, err)
+				require.NoError(t, managers[process].Meet(context.Background(), time.Minute))
+			}
+			for _, step := range []int{newStep, newStep + 1, newStep + 2} {
+				var both sync.WaitGroup
+				var entries [2]Entry
+				var errs [2]error
+				for process, m := range managers {
+					both.Go(func() {
+						time.Sleep(time.Duration(1-process) * time.Minute)
+						entries[process], errs[process] = m.Save(context.Background(), partOf(process, step, 1))
+					})
+				}
+				both.Wait()
+				require.NoError(t, errors.Join(errs[:]...))
+				for _, e := range entries {
+					require.Equal(t, step, e.Step)
+					require.Equal(t, entries[0].Dir, e.Dir)
+				}
+				e, ok, err := managers[0].Latest()
+				require.NoError(t, err)
+				require.True(t, ok)
+				require.Equal(t, step, e.Step)
+				require.NoError(t, managers[0].Verify(e))
+				left, err := s.client().List(path.Join(s.root, Folder))
+				require.NoError(t, err)
+				for _, d := range left {
+					_, named := parseName(d.Name)
+					require.True(t, before[d.Name] || named || strings.HasPrefix(d.Name, ".weft-"), "%s was written outside of a checkpoint", d.Name)
+				}
+			}
+			for _, m := range managers {
+				require.NoError(t, m.Close())
+			}
+		})
+	})
+}
+
+// A part manifest counts once it is whole, and only as the process's that wrote it.
+func TestPartManifestIsWhole(t *testing.T) {
+	fsys := newMemFS()
+	require.NoError(t, fsys.MkdirAll("/run"))
+	put := func(b []byte) {
+		require.NoError(t, fsys.Replace(path.Join("/run", partName(1)), b))
+	}
+	read := func(process int) bool {
+		_, ok, err := readPart(fsys, "/run", process)
+		require.NoError(t, err)
+		return ok
+	}
+	require.False(t, read(1), "there is none")
+	raw, err := (&partManifest{Session: 7, Attempt: 1, Process: 1}).encode()
+	require.NoError(t, err)
+	put(raw)
+	require.True(t, read(1))
+	for at := range raw {
+		put(raw[:at])
+		require.False(t, read(1), "cut after %d bytes", at)
+		flipped := append([]byte(nil), raw...)
+		flipped[at] ^= 1
+		put(flipped)
+		require.False(t, read(1), "a bit of byte %d", at)
+	}
+	other, err := (&partManifest{Session: 7, Attempt: 1, Process: 2}).encode()
+	require.NoError(t, err)
+	put(other)
+	require.False(t, read(1), "another process's")
+}
+
 // asyncOnBoth saves beside a run on both processes and returns what Save, and then Wait, said.
 func asyncOnBoth(t *testing.T, s *storageOfHosts, o AsyncOptions, view func(process int, f FS) FS, snapshots [2]*Snapshot) (saved, waited [2]error) {
 	t.Helper()
