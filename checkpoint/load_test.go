@@ -46,7 +46,7 @@ func (large) Loss(map[string]*graph.Node, engine.BatchNodes) (sum, count *graph.
 type counted struct{}
 
 func (counted) Slots() []string     { return []string{"a"} }
-func (counted) Hyper(int) []float32  { return nil }
+func (counted) Hyper(int) []float32 { return nil }
 func (counted) Update([]*graph.Node, *graph.Node, *graph.Node, []*graph.Node) (*graph.Node, []*graph.Node) {
 	panic("no step")
 }
