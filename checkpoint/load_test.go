@@ -45,8 +45,8 @@ func (large) Loss(map[string]*graph.Node, engine.BatchNodes) (sum, count *graph.
 // counted has a slot, which holds what is loaded into them.
 type counted struct{}
 
-func (counted) Slots() []string     { return []string{"a"} }
-func (counted) Hyper(int) []float32 { return nil }
+func (counted) Slots() []engine.Slot { return []engine.Slot{{Name: "a", DType: dtypes.Float32}} }
+func (counted) Hyper(int) []float32  { return nil }
 func (counted) Update([]*graph.Node, *graph.Node, *graph.Node, []*graph.Node) (*graph.Node, []*graph.Node) {
 	panic("no step")
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/dtypes/bfloat16"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
@@ -79,7 +80,7 @@ func (m toy) Loss(w map[string]*graph.Node, b BatchNodes) (sum, count *graph.Nod
 // sgd is gradient descent with momentum.
 type sgd struct{}
 
-func (sgd) Slots() []string          { return []string{"momentum"} }
+func (sgd) Slots() []Slot            { return []Slot{{"momentum", dtypes.Float32}} }
 func (sgd) Hyper(step int) []float32 { return []float32{0.1, 0.9} }
 func (sgd) Update(h []*graph.Node, p, g *graph.Node, s []*graph.Node) (*graph.Node, []*graph.Node) {
 	m := graph.Add(graph.Mul(s[0], h[1]), g)
@@ -166,6 +167,91 @@ func TestShardedStepEqualsOneDevice(t *testing.T) {
 			require.Equal(t, one.sizes.Slots/n, many.sizes.Slots)
 		})
 	}
+}
+
+// sgdBF16 keeps the momentum in half the bytes.
+type sgdBF16 struct{ sgd }
+
+func (sgdBF16) Slots() []Slot { return []Slot{{"momentum", dtypes.BFloat16}} }
+
+// A slot that is kept in bfloat16 is rounded after each update, which itself is that of float32 from the rounded one.
+func TestSlotInBFloat16(t *testing.T) {
+	rt := openCPU(t, 4, "", nil)
+	model := toy{rt.Mesh(), 64, 32}
+	c := StepConfig{Batch: toyRows, SeqLen: toySeq, BatchSpec: sharding.Split(2, 0, "fsdp")}
+	open := func(opt Optimizer) (*Step, *State) {
+		step, err := rt.NewStep(model, opt, c)
+		require.NoError(t, err)
+		t.Cleanup(step.Destroy)
+		state, err := rt.NewState(model, opt, initToy)
+		require.NoError(t, err)
+		t.Cleanup(state.Destroy)
+		return step, state
+	}
+	step, state := open(sgdBF16{})
+	wide, reference := open(sgd{})
+	require.Equal(t, reference.LocalBytes().Slots/2, state.LocalBytes().Slots)
+	widen := func(narrow []byte) []byte {
+		out := make([]byte, 0, 2*len(narrow))
+		for i := 0; i < len(narrow); i += 2 {
+			out = append(out, 0, 0, narrow[i], narrow[i+1])
+		}
+		return out
+	}
+	rounded := 0
+	for i := range 5 {
+		// The reference begins each step where the other stands.
+		entries := map[string][]byte{}
+		for _, e := range state.Entries() {
+			raw, err := e.Array.Read()
+			require.NoError(t, err)
+			if e.Slot != "" {
+				raw = widen(raw)
+			}
+			entries[e.Name] = raw
+		}
+		require.NoError(t, reference.Restore(func(Entry) bool { return true }, func(e Entry, r sharding.Region, dst []byte) error {
+			width := e.Param.Dims[len(e.Param.Dims)-1]
+			for row := range r.Elements() / r.Size[len(r.Size)-1] {
+				at := r.Start[len(r.Start)-1]
+				if len(r.Start) == 2 {
+					at += (r.Start[0] + row) * width
+				}
+				n := 4 * r.Size[len(r.Size)-1]
+				copy(dst[row*n:(row+1)*n], entries[e.Name][4*at:])
+			}
+			return nil
+		}))
+		for _, run := range []struct {
+			step  *Step
+			state *State
+		}{{step, state}, {wide, reference}} {
+			pending, err := run.step.Run(run.state, toyBatch(toyRows, toySeq, model.vocab, i))
+			require.NoError(t, err)
+			_, err = pending.Wait()
+			require.NoError(t, err)
+		}
+		for j, e := range state.Entries() {
+			got, err := e.Array.Read()
+			require.NoError(t, err)
+			want, err := reference.Entries()[j].Array.Read()
+			require.NoError(t, err)
+			if e.Slot == "" {
+				require.Equal(t, want, got, e.Name)
+				continue
+			}
+			require.Equal(t, dtypes.BFloat16, e.Array.DType)
+			for k := 0; k < len(want); k += 4 {
+				exact := math.Float32frombits(binary.NativeEndian.Uint32(want[k:]))
+				nearest := bfloat16.FromFloat32(exact)
+				require.Equal(t, nearest.Bits(), binary.NativeEndian.Uint16(got[k/2:]), "%s, element %d", e.Name, k/4)
+				if nearest.Float32() != exact {
+					rounded++
+				}
+			}
+		}
+	}
+	require.Positive(t, rounded)
 }
 
 // The same program twice gives the same bits.

@@ -43,12 +43,20 @@ type Model interface {
 	Loss(weights map[string]*graph.Node, batch BatchNodes) (sum, count *graph.Node)
 }
 
+// Slot is a tensor that an optimizer keeps for each trained parameter.
+type Slot struct {
+	Name string
+	// DType is what it is kept as between steps: Float32, or a narrower one to which each new value is rounded.
+	DType dtypes.DType
+}
+
 // Optimizer is the mathematics of one update of one tensor.
 type Optimizer interface {
-	// Slots names the float32 tensors, of the parameter's shape and sharding, that it keeps for each parameter.
-	Slots() []string
+	// Slots are the tensors, of the parameter's shape and sharding, that it keeps for each parameter.
+	Slots() []Slot
 	// Hyper returns the scalars of update number step (1-based), computed on the host in float64.
 	Hyper(step int) []float32
-	// Update returns the new value of a float32 parameter and its slots. hyper are float32 scalars.
+	// Update returns the new value of a float32 parameter and its slots. hyper are float32 scalars. The slots come and
+	// go as float32, whatever they are kept as.
 	Update(hyper []*graph.Node, param, grad *graph.Node, slots []*graph.Node) (newParam *graph.Node, newSlots []*graph.Node)
 }

@@ -21,7 +21,7 @@ type State struct {
 	params []Param
 	values []*Array   // by index of params
 	slots  [][]*Array // by index of params, nil for frozen ones
-	names  []string   // of the slots
+	kept   []Slot     // of each trained one
 }
 
 // ParamFill writes the bytes of one region of a parameter, row-major, in the parameter's dtype.
@@ -39,7 +39,7 @@ type Entry struct {
 
 // NewState sends every parameter to the devices and makes its slots, all zeros, there.
 func (rt *Runtime) NewState(model Model, opt Optimizer, fill ParamFill) (*State, error) {
-	s := &State{params: model.Params(), names: opt.Slots()}
+	s := &State{params: model.Params(), kept: opt.Slots()}
 	s.values = make([]*Array, len(s.params))
 	s.slots = make([][]*Array, len(s.params))
 	for i, p := range s.params {
@@ -65,7 +65,7 @@ func (rt *Runtime) zeroSlots(s *State) error {
 			trained = append(trained, i)
 		}
 	}
-	if len(trained) == 0 || len(s.names) == 0 {
+	if len(trained) == 0 || len(s.kept) == 0 {
 		return nil
 	}
 	// The input only gives the graph a node to begin with.
@@ -73,8 +73,8 @@ func (rt *Runtime) zeroSlots(s *State) error {
 	program, err := rt.Compile("zero_slots", []Input{seed}, func(in []*graph.Node) []Output {
 		var out []Output
 		for _, i := range trained {
-			for range s.names {
-				zeros := graph.BroadcastToShape(in[0], shapes.Make(dtypes.Float32, s.params[i].Dims...))
+			for _, slot := range s.kept {
+				zeros := graph.BroadcastToShape(graph.ConvertDType(in[0], slot.DType), shapes.Make(slot.DType, s.params[i].Dims...))
 				out = append(out, Output{Node: zeros, Spec: s.params[i].Spec})
 			}
 		}
@@ -94,7 +94,7 @@ func (rt *Runtime) zeroSlots(s *State) error {
 		return err
 	}
 	for n, i := range trained {
-		s.slots[i] = arrays[n*len(s.names) : (n+1)*len(s.names)]
+		s.slots[i] = arrays[n*len(s.kept) : (n+1)*len(s.kept)]
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (s *State) Entries() []Entry {
 	for i, p := range s.params {
 		out = append(out, Entry{Name: p.Name, Param: p, Array: s.values[i]})
 		for j, slot := range s.slots[i] {
-			out = append(out, Entry{Name: p.Name + "/" + s.names[j], Param: p, Slot: s.names[j], Array: slot})
+			out = append(out, Entry{Name: p.Name + "/" + s.kept[j].Name, Param: p, Slot: s.kept[j].Name, Array: slot})
 		}
 	}
 	return out
@@ -156,7 +156,7 @@ func (s *State) eachRestored(want func(Entry) bool, restore func(e Entry, at **A
 		for j, at := range places {
 			e := Entry{Name: p.Name, Param: p, Array: *at}
 			if j > 0 {
-				e.Slot = s.names[j-1]
+				e.Slot = s.kept[j-1].Name
 				e.Name += "/" + e.Slot
 			}
 			if want(e) && !restore(e, at) {

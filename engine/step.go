@@ -62,7 +62,7 @@ func stateInputs(params []Param, opt Optimizer) []Input {
 		inputs = append(inputs, Input{Name: p.Name, DType: p.DType, Dims: p.Dims, Spec: p.Spec})
 		if p.Trainable {
 			for _, slot := range opt.Slots() {
-				inputs = append(inputs, Input{Name: p.Name + "/" + slot, DType: dtypes.Float32, Dims: p.Dims, Spec: p.Spec})
+				inputs = append(inputs, Input{Name: p.Name + "/" + slot.Name, DType: slot.DType, Dims: p.Dims, Spec: p.Spec})
 			}
 		}
 	}
@@ -143,10 +143,17 @@ func (b *stepBuilder) update(trains []trained, hyper *graph.Node) []Output {
 		scalars[i] = graph.Reshape(graph.Slice(hyper, graph.AxisRange(i, i+1)))
 	}
 	var outputs []Output
-	slots := len(b.opt.Slots())
+	kept := b.opt.Slots()
 	for _, t := range trains {
-		param, newSlots := b.opt.Update(scalars, b.state[t.at], t.grad, b.state[t.at+1:t.at+1+slots])
-		for i, node := range append([]*graph.Node{param}, newSlots...) {
+		slots := make([]*graph.Node, len(kept))
+		for i := range kept {
+			slots[i] = graph.ConvertDType(b.state[t.at+1+i], dtypes.Float32)
+		}
+		param, slots := b.opt.Update(scalars, b.state[t.at], t.grad, slots)
+		for i, slot := range kept {
+			slots[i] = graph.ConvertDType(slots[i], slot.DType)
+		}
+		for i, node := range append([]*graph.Node{param}, slots...) {
 			outputs = append(outputs, Output{Node: node, Spec: t.param.Spec, Donated: b.inputs[t.at+i].Name})
 		}
 	}
@@ -218,8 +225,8 @@ func (s *State) replace(results []*Array) {
 			continue
 		}
 		s.values[i] = results[n]
-		copy(s.slots[i], results[n+1:n+1+len(s.names)])
-		n += 1 + len(s.names)
+		copy(s.slots[i], results[n+1:n+1+len(s.kept)])
+		n += 1 + len(s.kept)
 	}
 }
 

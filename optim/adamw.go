@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+
+	"weft/engine"
 )
 
 // Defaults of AdamW, as torch.optim.AdamW has them.
@@ -32,6 +35,10 @@ type AdamW struct {
 	Eps float64
 	// WeightDecay is λ.
 	WeightDecay float64
+	// FirstMomentDType is what m is kept as between steps, Float32 after NewAdamW. With BFloat16 the update itself uses m
+	// before it is rounded, as optax.adamw with mu_dtype. v has no such choice: β₂ near 1 changes it by less than half of
+	// a bfloat16's last place a step, so it would never fall.
+	FirstMomentDType dtypes.DType
 }
 
 // NewAdamW checks the numbers, each error naming the one at fault, and returns the optimizer.
@@ -54,11 +61,13 @@ func NewAdamW(s Schedule, beta1, beta2, eps, weightDecay float64) (*AdamW, error
 	if s == nil {
 		return nil, fmt.Errorf("AdamW: no learning-rate schedule: give one")
 	}
-	return &AdamW{Schedule: s, Beta1: beta1, Beta2: beta2, Eps: eps, WeightDecay: weightDecay}, nil
+	return &AdamW{Schedule: s, Beta1: beta1, Beta2: beta2, Eps: eps, WeightDecay: weightDecay, FirstMomentDType: dtypes.Float32}, nil
 }
 
-// Slots names the two moments, as torch does.
-func (a *AdamW) Slots() []string { return []string{"exp_avg", "exp_avg_sq"} }
+// Slots are the two moments, named as torch does.
+func (a *AdamW) Slots() []engine.Slot {
+	return []engine.Slot{{Name: "exp_avg", DType: a.FirstMomentDType}, {Name: "exp_avg_sq", DType: dtypes.Float32}}
+}
 
 // The positions of the scalars that Hyper returns. None is a constant of the graph, so that a change of a
 // hyperparameter does not compile the step again.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -98,6 +99,15 @@ func TestNewAdamWNamesTheNumberAtFault(t *testing.T) {
 	}
 	_, err := NewAdamW(nil, 0.9, 0.999, 1e-8, 0)
 	require.ErrorContains(t, err, "schedule")
+}
+
+// The first moment is kept as asked, the second always as float32.
+func TestSlots(t *testing.T) {
+	opt, err := NewAdamW(Constant(1), 0.9, 0.999, 1e-8, 0)
+	require.NoError(t, err)
+	require.Equal(t, []engine.Slot{{Name: "exp_avg", DType: dtypes.Float32}, {Name: "exp_avg_sq", DType: dtypes.Float32}}, opt.Slots())
+	opt.FirstMomentDType = dtypes.BFloat16
+	require.Equal(t, []engine.Slot{{Name: "exp_avg", DType: dtypes.BFloat16}, {Name: "exp_avg_sq", DType: dtypes.Float32}}, opt.Slots())
 }
 
 func TestSchedules(t *testing.T) {

@@ -80,9 +80,9 @@ type FLOPs struct {
 
 // Facts are what a program does not know about itself.
 type Facts struct {
-	// Params and Slots are the model's parameters and the names of the optimizer's slots of a trained one.
+	// Params and Slots are the model's parameters and the optimizer's slots of a trained one.
 	Params []engine.Param
-	Slots  []string
+	Slots  []engine.Slot
 	// UsefulFLOPs is the model's own count for the global batch of one step, TokensPerStep that batch's tokens.
 	UsefulFLOPs   float64
 	TokensPerStep int
@@ -126,7 +126,7 @@ func Analyze(c *Compiled, f Facts) (*Report, error) {
 
 // Arguments returns the classes of HBM that are arguments of a step: those of the parameters and their slots, and of the
 // inputs that are neither. They are exact, without padding.
-func Arguments(mesh sharding.Mesh, params []engine.Param, slots []string, inputs []engine.Input) HBM {
+func Arguments(mesh sharding.Mesh, params []engine.Param, slots []engine.Slot, inputs []engine.Input) HBM {
 	var h HBM
 	state := map[string]bool{}
 	for _, p := range params {
@@ -139,8 +139,8 @@ func Arguments(mesh sharding.Mesh, params []engine.Param, slots []string, inputs
 		}
 		h.ParametersBytes += n
 		for _, s := range slots {
-			state[p.Name+"/"+s] = true
-			h.MomentsBytes += int64(4 * elements)
+			state[p.Name+"/"+s.Name] = true
+			h.MomentsBytes += int64(elements * s.DType.Size())
 		}
 	}
 	for _, in := range inputs {

@@ -25,9 +25,9 @@ func TestArgumentsAreTheSumOfShards(t *testing.T) {
 	}
 	inputs := []engine.Input{{Name: "w"}, {Name: "w/m"}, {Name: "w/v"}, {Name: "norm"}, {Name: "norm/m"}, {Name: "norm/v"}, {Name: "table"},
 		{Name: "ids", DType: dtypes.Int32, Dims: []int{4, 5}, Spec: sharding.Split(2, 0, "fsdp")}, {Name: "hyper", DType: dtypes.Float32, Dims: []int{3}}}
-	h := Arguments(mesh, params, []string{"m", "v"}, inputs)
-	require.Equal(t, HBM{ParametersBytes: 4 * (2*6 + 6), MomentsBytes: 2 * 4 * (2*6 + 6), FrozenBytes: 2 * 10 * 2, BatchBytes: 4*5 + 4*3}, h)
-	require.EqualValues(t, 72+144+40+32, h.argumentBytes())
+	h := Arguments(mesh, params, []engine.Slot{{Name: "m", DType: dtypes.BFloat16}, {Name: "v", DType: dtypes.Float32}}, inputs)
+	require.Equal(t, HBM{ParametersBytes: 4 * (2*6 + 6), MomentsBytes: (2 + 4) * (2*6 + 6), FrozenBytes: 2 * 10 * 2, BatchBytes: 4*5 + 4*3}, h)
+	require.EqualValues(t, 72+108+40+32, h.argumentBytes())
 }
 
 func TestClassesAddUpToThePeak(t *testing.T) {
@@ -68,7 +68,7 @@ func TestReportOfWhatDoesNotFit(t *testing.T) {
 		Exceeded: &Exceeded{UsedBytes: 5800, Message: "no room"},
 	}
 	params := []engine.Param{{Name: "w", DType: dtypes.Float32, Dims: []int{100}, Trainable: true}}
-	r, err := Analyze(c, Facts{Params: params, Slots: []string{"m"}, UsefulFLOPs: 7})
+	r, err := Analyze(c, Facts{Params: params, Slots: []engine.Slot{{Name: "m", DType: dtypes.Float32}}, UsefulFLOPs: 7})
 	require.NoError(t, err)
 	require.False(t, r.Fits)
 	require.Equal(t, "no room", r.Error)

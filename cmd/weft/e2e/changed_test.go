@@ -94,6 +94,58 @@ func TestAllowChanged(t *testing.T) {
 	require.Contains(t, refused(t, args("first", "2", append(changed, "--resume", origin)...)...), "give a new --run-name")
 }
 
+// A run with a first moment in bfloat16 learns as one in float32 does, resumes to the bit, and changes from one to the other where
+// that is allowed.
+func TestFirstMomentDType(t *testing.T) {
+	model, data, storage := tinyModel(t, "gemma4-tiny", nil), differentRows(12), filepath.Join(t.TempDir(), "out")
+	args := func(name, epochs string, more ...string) []string {
+		return tinyArgs(t, model, storage, data, append([]string{"--run-name", name, "--num-epochs", epochs, "--learning-rate", "1e-3"}, more...)...)
+	}
+	folder := func(name string) string { return filepath.Join(storage, name) }
+	bf16 := []string{"--first-moment-dtype", "bfloat16"}
+	must(t, args("wide", "2")...)
+	require.Contains(t, must(t, args("whole", "2", bf16...)...), "moments bfloat16 and float32")
+	must(t, args("parts", "1", bf16...)...)
+	must(t, args("parts", "2", bf16...)...)
+	whole := readMetrics(t, folder("whole"))
+	require.Equal(t, whole, readMetrics(t, folder("parts")))
+	requireSameCheckpoint(t, checkpoints(t, folder("whole"))[0], checkpoints(t, folder("parts"))[0])
+	wide := readMetrics(t, folder("wide"))
+	require.Equal(t, wide[:2], whole[:2], "the first update uses the moment before it is rounded")
+	require.NotEqual(t, wide, whole)
+	for i := range wide {
+		require.InDelta(t, lossOf(t, wide[i]), lossOf(t, whole[i]), 5e-3, "step %d", i+1)
+	}
+	moments := func(name string) map[string]int {
+		out := map[string]int{}
+		manager := localDisk{folder(name)}.manager(t)
+		newest, ok, err := manager.Latest()
+		require.NoError(t, err)
+		require.True(t, ok)
+		state, err := manager.OpenState(newest)
+		require.NoError(t, err)
+		defer state.Close()
+		for _, info := range state.Tensors() {
+			if _, slot, ok := strings.Cut(info.Name, "/"); ok {
+				out[slot+" "+string(info.DType)]++
+			}
+		}
+		return out
+	}
+	n := moments("wide")["exp_avg F32"]
+	require.Positive(t, n)
+	require.Equal(t, map[string]int{"exp_avg BF16": n, "exp_avg_sq F32": n}, moments("whole"))
+
+	message := refused(t, args("wide", "3", bf16...)...)
+	require.Contains(t, message, "--first-moment-dtype was float32, it is bfloat16 now")
+	require.Contains(t, message, "--allow-changed first-moment-dtype")
+	must(t, args("wide", "3", append(bf16, "--allow-changed", "first-moment-dtype")...)...)
+	require.Equal(t, moments("whole"), moments("wide"))
+	must(t, args("wide", "4", "--allow-changed", "first-moment-dtype")...)
+	require.Equal(t, map[string]int{"exp_avg F32": n, "exp_avg_sq F32": n}, moments("wide"))
+	require.Len(t, readMetrics(t, folder("wide")), 2*len(wide))
+}
+
 // A state that does not fit the model is refused by the name of a tensor, whatever is allowed.
 func TestChangedModelMustFit(t *testing.T) {
 	model, storage := tinyModel(t, "gemma4-tiny", nil), filepath.Join(t.TempDir(), "out")

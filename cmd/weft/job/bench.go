@@ -81,7 +81,7 @@ func (b *BenchConfig) job() Config {
 		ModelFlags: ModelFlags{
 			ModelID: b.ConfigPath, Freeze: FreezeAuto, ParamDType: DTypeAuto, ComputeDType: b.DType, Remat: b.Remat, Scan: b.Scan,
 		},
-		BatchFlags: BatchFlags{MaxSeqLen: b.Seq},
+		BatchFlags: BatchFlags{MaxSeqLen: b.Seq}, UpdateFlags: UpdateFlags{FirstMomentDType: DTypeFloat32},
 		RandomInit: b.Weights == "", DeviceFlags: DeviceFlags{Platform: b.Platform, Devices: b.Devices, Plugin: b.Plugin, CompileCache: b.CompileCache},
 		Seed: b.Seed, LearningRate: b.LearningRate, WeightDecay: b.WeightDecay,
 		Beta1: optim.DefaultBeta1, Beta2: optim.DefaultBeta2, Eps: optim.DefaultEps, Schedule: "constant",
@@ -150,7 +150,7 @@ func (r *run) bench(ctx context.Context, b *BenchConfig, batch engine.Batch) (*B
 	if r.globalBatch%r.rt.Mesh().NumDevices() != 0 {
 		return nil, Input(fmt.Errorf("--batch: %d rows do not divide over %d devices", r.globalBatch, r.rt.Mesh().NumDevices()))
 	}
-	if r.opt, err = optim.NewAdamW(optim.Constant(r.LearningRate), r.Beta1, r.Beta2, r.Eps, r.WeightDecay); err != nil {
+	if r.opt, err = r.adamW(optim.Constant(r.LearningRate), r.Beta1, r.Beta2, r.Eps, r.WeightDecay); err != nil {
 		return nil, Input(err)
 	}
 	shape := stepConfig(r.rt.Mesh(), r.globalBatch, r.MaxSeqLen, 0)

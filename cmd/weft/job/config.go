@@ -20,6 +20,7 @@ const (
 	PlatformAuto, PlatformCPU = "auto", "cpu"
 	PlatformTPU               = "tpu"
 	DTypeAuto                 = "auto"
+	DTypeFloat32              = "float32"
 	FreezeAuto, FreezeNone    = "auto", "none"
 )
 

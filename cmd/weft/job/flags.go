@@ -11,13 +11,14 @@ import (
 	"weft/engine/nn"
 	"weft/engine/sharding"
 	"weft/models/arch"
+	"weft/optim"
 )
 
 // ModelFlags say which model is trained and how its program is written.
 type ModelFlags struct {
 	ModelID      string `name:"model-id" group:"model" placeholder:"DIR" help:"Folder of the model, a path or gs:// URL, as Hugging Face saves it: config.json, *.safetensors, tokenizer.json. To plan, and with --random-init, a config.json is enough: its folder, the file, or one inside weft: gemma-3-270m, gemma-3-1b, gemma-3-4b, gemma-3-12b, gemma-3-27b, gemma-4-E2B, gemma-4-E4B, gemma-4-31B."`
 	Freeze       string `group:"model" default:"auto" placeholder:"GLOB,…" help:"Tensors that stay as they are. auto: the model's default, for Gemma 4 its per-layer embedding table. none: nothing. Else comma-separated patterns over the tensor names with or without 'model.' and '.weight', where * is any text, such as 'embed_tokens*,layers.*.mlp.*'; they replace the default. Buffers are never trained."`
-	ParamDType   string `name:"param-dtype" group:"model" default:"auto" enum:"auto,float32,bfloat16,float16" help:"Dtype of frozen tensors on the devices and of every tensor in the exported model: ${enum}. auto: the dtype that each tensor has in the source (bfloat16 for released Gemma); with --random-init the one that config.json declares. Trained parameters and optimizer moments are always float32 on the devices and in the train state."`
+	ParamDType   string `name:"param-dtype" group:"model" default:"auto" enum:"auto,float32,bfloat16,float16" help:"Dtype of frozen tensors on the devices and of every tensor in the exported model: ${enum}. auto: the dtype that each tensor has in the source (bfloat16 for released Gemma); with --random-init the one that config.json declares. Trained parameters are always float32 on the devices and in the train state."`
 	ComputeDType string `name:"compute-dtype" group:"model" default:"bfloat16" enum:"bfloat16,float32" help:"Dtype of matrix products and activations: ${enum}. Softmax, norms, loss, gradient reduction and the update are float32 in either."`
 	Remat        string `group:"model" default:"full" enum:"none,full" help:"full: keep only each layer's input for the backward pass and compute the rest again; none: keep everything."`
 	Scan         bool   `group:"model" default:"true" negatable:"" help:"Compile one layer of each kind and loop over it. --no-scan unrolls the layers: a longer compilation of a larger program."`
@@ -32,7 +33,8 @@ type BatchFlags struct {
 
 // UpdateFlags are those of the update that are part of the program; the other numbers of AdamW are its arguments.
 type UpdateFlags struct {
-	MaxGradNorm float64 `name:"max-grad-norm" group:"training" default:"0" placeholder:"NORM" help:"Clip the global norm of the gradients. 0: no clipping, as in the published job."`
+	MaxGradNorm      float64 `name:"max-grad-norm" group:"training" default:"0" placeholder:"NORM" help:"Clip the global norm of the gradients. 0: no clipping, as in the published job."`
+	FirstMomentDType string  `name:"first-moment-dtype" group:"training" default:"float32" enum:"float32,bfloat16" help:"What AdamW's first moment is kept as between steps: ${enum}. bfloat16 takes 2 bytes less for each trained parameter, on the devices and in checkpoints, for a rounded moment (optax's mu_dtype); the second moment and the master weights stay float32."`
 }
 
 // DeviceFlags say which devices are opened, and what they are expected to be.
@@ -87,6 +89,16 @@ func (u *UpdateFlags) check() error {
 		return fmt.Errorf("--max-grad-norm is %v: give a number that is not negative, 0 for no clipping", u.MaxGradNorm)
 	}
 	return nil
+}
+
+// adamW is the optimizer of a run with the learning rates of a schedule.
+func (u *UpdateFlags) adamW(s optim.Schedule, beta1, beta2, eps, weightDecay float64) (*optim.AdamW, error) {
+	opt, err := optim.NewAdamW(s, beta1, beta2, eps, weightDecay)
+	if err != nil {
+		return nil, err
+	}
+	opt.FirstMomentDType = deviceDTypes[u.FirstMomentDType]
+	return opt, nil
 }
 
 // freezePatterns are the patterns of --freeze: nil for the model's default, empty for none.

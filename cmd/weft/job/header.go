@@ -15,12 +15,20 @@ func (r *run) header() {
 	}
 	line("model", "%s (%s): %s parameters trained, %s frozen", r.files.arch.Info().Name, r.files.name, count(trained), count(frozen))
 	line("devices", "%d × %s, mesh %s", mesh.NumDevices(), r.rt.DeviceKind(), mesh)
-	line("dtypes", "compute %s; master weights and moments float32; exported as %s", r.ComputeDType, r.exportedDType())
+	line("dtypes", "compute %s; master weights float32; moments %s; exported as %s", r.ComputeDType, momentsText(r.FirstMomentDType), r.exportedDType())
 	line("data", "%s", r.dataset.Stats())
 	if r.evalSet != nil {
 		line("eval", "%s", r.evalSet.Stats())
 	}
 	line("steps", "%d an epoch × %d epochs, global batch %d × %d tokens, %s", r.loader.StepsPerEpoch(), r.NumEpochs, r.globalBatch, r.MaxSeqLen, r.lastBatch())
+}
+
+// momentsText says what the moments are kept as.
+func momentsText(first string) string {
+	if first == DTypeFloat32 {
+		return first
+	}
+	return first + " and float32"
 }
 
 func (r *run) exportedDType() string {

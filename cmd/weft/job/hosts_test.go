@@ -51,8 +51,8 @@ func hostsConfig(t *testing.T, cache string) Config {
 	return Config{
 		RandomInit: true,
 		ModelFlags: ModelFlags{ModelID: model, Freeze: FreezeAuto, ParamDType: DTypeAuto, ComputeDType: "float32", Remat: "full", Scan: true, Gathers: 2},
-		BatchFlags: BatchFlags{MaxSeqLen: 8, BatchSizePerDevice: 1},
-		Dataset:    rows("rows.jsonl", 4*testDevices), DatasetSplit: "train", LossOn: "all", Shuffle: true, DropLast: true,
+		BatchFlags: BatchFlags{MaxSeqLen: 8, BatchSizePerDevice: 1}, UpdateFlags: UpdateFlags{FirstMomentDType: DTypeFloat32},
+		Dataset: rows("rows.jsonl", 4*testDevices), DatasetSplit: "train", LossOn: "all", Shuffle: true, DropLast: true,
 		EvalDataset: rows("eval.jsonl", testDevices+3),
 		NumEpochs:   2, LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Schedule: "constant", Seed: 3,
 		DeviceFlags: DeviceFlags{Platform: PlatformCPU, Devices: testDevices, CompileCache: cache}, GracePeriod: time.Minute, SaveEverySteps: 3,

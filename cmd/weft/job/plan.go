@@ -28,7 +28,7 @@ type PlanConfig struct {
 	Plugin          string `group:"devices" placeholder:"PATH" help:"libtpu to load instead of the installed one. Also WEFT_PJRT_PLUGIN. Default: the installed one; the first time it is downloaded."`
 
 	Effort       string   `group:"plan" default:"default" enum:"default,O0,O1,O2,O3" help:"What the compiler spends: ${enum}. default is that of a run. O0 compiles several times faster; its memory and its overlap of communication are not those of a run."`
-	Compare      []string `group:"plan" sep:"none" placeholder:"NAME=V,…" help:"Plan variations beside the settings given, one changed at a time: batch, seq, remat, scan, gathers, compute-dtype, param-dtype, max-grad-norm, topology. Repeatable: --compare batch=4,8,16 --compare remat=none,full --compare gathers=1,2."`
+	Compare      []string `group:"plan" sep:"none" placeholder:"NAME=V,…" help:"Plan variations beside the settings given, one changed at a time: batch, seq, remat, scan, gathers, compute-dtype, param-dtype, first-moment-dtype, max-grad-norm, topology. Repeatable: --compare batch=4,8,16 --compare remat=none,full --compare gathers=1,2."`
 	Save         bool     `group:"plan" help:"Keep what was compiled in the compile cache, where a run with the same settings, slice and libtpu finds it: its first step starts warm."`
 	CompileCache string   `name:"compile-cache" group:"plan" placeholder:"DIR" help:"Folder for --save. Default: weft/compile in the user's cache folder."`
 }
@@ -61,6 +61,7 @@ type PlanSettings struct {
 	Scan               bool    `json:"scan"`
 	Gathers            int     `json:"gathers"`
 	MaxGradNorm        float64 `json:"max_grad_norm"`
+	FirstMomentDType   string  `json:"first_moment_dtype"`
 	Effort             string  `json:"effort"`
 }
 
@@ -210,7 +211,7 @@ func (p *planner) lower(v variation) (*plannedStep, error) {
 		return nil, err
 	}
 	// The program does not depend on the numbers of AdamW: they are arguments.
-	opt, err := optim.NewAdamW(optim.Constant(1e-5), optim.DefaultBeta1, optim.DefaultBeta2, optim.DefaultEps, optim.DefaultWeightDecay)
+	opt, err := c.adamW(optim.Constant(1e-5), optim.DefaultBeta1, optim.DefaultBeta2, optim.DefaultEps, optim.DefaultWeightDecay)
 	if err != nil {
 		return nil, err
 	}

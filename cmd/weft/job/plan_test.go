@@ -13,23 +13,26 @@ import (
 func planConfig() PlanConfig {
 	return PlanConfig{
 		ModelFlags: ModelFlags{ModelID: "gemma-4-E2B", Freeze: FreezeAuto, ParamDType: DTypeAuto, ComputeDType: "bfloat16", Remat: "none", Gathers: 1},
-		BatchFlags: BatchFlags{MaxSeqLen: 512, BatchSizePerDevice: 4}, Topology: "4x4", AcceleratorType: "TPU-V6E", NumSlices: 1, Effort: "O0",
+		BatchFlags: BatchFlags{MaxSeqLen: 512, BatchSizePerDevice: 4}, UpdateFlags: UpdateFlags{FirstMomentDType: DTypeFloat32}, Topology: "4x4", AcceleratorType: "TPU-V6E", NumSlices: 1, Effort: "O0",
 	}
 }
 
-// What does not fit is changed a little first: how the program is written, then the batch, then the slice.
+// What does not fit is changed a little first: how the program is written, then the batch, then the moments, then the slice.
 func TestSmallestChanges(t *testing.T) {
 	p := &planner{config: planConfig()}
 	var names []string
 	for i, v := range p.smallestChanges() {
 		names = append(names, v.name)
 		require.Equal(t, 2, v.config.Gathers)
+		require.Equal(t, strings.Contains(v.name, "--first-moment-dtype"), v.config.FirstMomentDType == "bfloat16", v.name)
 		require.Equal(t, i > 0, v.config.Remat == "full")
 		require.False(t, v.config.Save)
 	}
 	const before = "--gathers 2 --remat full --scan "
+	const halved = before + "--first-moment-dtype bfloat16"
 	require.Equal(t, []string{
 		"--gathers 2", "--gathers 2 --remat full", "--gathers 2 --remat full --scan", before + "--batch-size-per-device 2", before + "--batch-size-per-device 1",
+		halved, halved + " --batch-size-per-device 2", halved + " --batch-size-per-device 1",
 		before + "--topology v6e:4x8", before + "--topology v6e:8x8",
 	}, names)
 }

@@ -166,7 +166,7 @@ func (p *planner) describe(s *plannedStep) *StepPlan {
 		Settings: PlanSettings{
 			BatchSizePerDevice: c.BatchSizePerDevice, GlobalBatch: c.BatchSizePerDevice * s.topology.Devices(), MaxSeqLen: c.MaxSeqLen,
 			ComputeDType: c.ComputeDType, ParamDType: c.ParamDType, Freeze: c.Freeze, Remat: c.Remat, Scan: c.Scan, Gathers: c.Gathers,
-			MaxGradNorm: c.MaxGradNorm, Effort: c.Effort,
+			MaxGradNorm: c.MaxGradNorm, FirstMomentDType: c.FirstMomentDType, Effort: c.Effort,
 		},
 	}
 	out.TrainedParameters, out.FrozenParameters = countParameters(s.facts.Params)

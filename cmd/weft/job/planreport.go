@@ -31,7 +31,7 @@ func WritePlans(w io.Writer, plans []*StepPlan) error {
 func writePlan(b *strings.Builder, p *StepPlan) {
 	writeHead(b, p)
 	writeFit(b, p)
-	writeMemory(b, p.HBM)
+	writeMemory(b, p.HBM, momentsText(p.Settings.FirstMomentDType))
 	if p.Error == "" {
 		writeWork(b, p)
 		writeCollectives(b, p.Collectives, p.WireBytes)
@@ -94,10 +94,10 @@ func (a Attempt) outcome() string {
 	return "does not fit, the arguments alone take " + gib(a.PeakBytes) + " of " + gib(a.LimitBytes)
 }
 
-func writeMemory(b *strings.Builder, h plan.HBM) {
+func writeMemory(b *strings.Builder, h plan.HBM, moments string) {
 	heading(b, "memory of a device, GiB")
 	w := columns(b)
-	for _, class := range memoryClasses(h) {
+	for _, class := range memoryClasses(h, moments) {
 		fmt.Fprintf(w, "  %s\t%.3f\t%s\n", class.name, gibs(class.bytes), class.note)
 	}
 	fmt.Fprintf(w, "  peak\t%.3f\tof %.3f\n", gibs(h.PeakBytes), gibs(h.LimitBytes))
@@ -199,10 +199,10 @@ type memoryClass struct {
 	note  string
 }
 
-func memoryClasses(h plan.HBM) []memoryClass {
+func memoryClasses(h plan.HBM, moments string) []memoryClass {
 	return []memoryClass{
 		{"master parameters", h.ParametersBytes, "float32, this device's shards"},
-		{"moments", h.MomentsBytes, "float32"},
+		{"moments", h.MomentsBytes, moments},
 		{"frozen tensors", h.FrozenBytes, ""},
 		{"batch", h.BatchBytes, ""},
 		{"padding", h.PaddingBytes, "of the arguments, to whole tiles"},

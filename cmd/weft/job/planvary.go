@@ -37,6 +37,7 @@ var changes = []change{
 	}},
 	{"compute-dtype", setText(func(c *PlanConfig) *string { return &c.ComputeDType }, "bfloat16", "float32")},
 	{"param-dtype", setText(func(c *PlanConfig) *string { return &c.ParamDType }, "auto", "float32", "bfloat16", "float16")},
+	{"first-moment-dtype", setText(func(c *PlanConfig) *string { return &c.FirstMomentDType }, "float32", "bfloat16")},
 	{"max-grad-norm", set(func(c *PlanConfig) *float64 { return &c.MaxGradNorm }, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }, "a number")},
 	{"topology", setText(func(c *PlanConfig) *string { return &c.Topology })},
 }
@@ -79,7 +80,7 @@ func parseVariations(c PlanConfig) ([]variation, error) {
 		}
 		i := slices.IndexFunc(changes, func(x change) bool { return x.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("--compare %s: %s is not known: give one of batch, seq, remat, scan, gathers, compute-dtype, param-dtype, max-grad-norm, topology", text, name)
+			return nil, fmt.Errorf("--compare %s: %s is not known: give one of batch, seq, remat, scan, gathers, compute-dtype, param-dtype, first-moment-dtype, max-grad-norm, topology", text, name)
 		}
 		for value := range strings.SplitSeq(values, ",") {
 			v := variation{name: name + "=" + value, config: base}
@@ -136,7 +137,7 @@ func (p *planner) fit(ctx context.Context) ([]Attempt, error) {
 }
 
 // smallestChanges lists what keeps the mathematics of an update first (how the program is written), then smaller batches,
-// then more chips of the same type. Moments stay float32: weft trains with no other.
+// then the same with a first moment of half the bytes, then more chips of the same type.
 func (p *planner) smallestChanges() []variation {
 	c := p.config
 	c.Compare, c.Save = nil, false
@@ -161,10 +162,21 @@ func (p *planner) smallestChanges() []variation {
 		flags = append(flags, "--scan")
 	}
 	whole := c.BatchSizePerDevice
-	for c.BatchSizePerDevice = whole / 2; c.BatchSizePerDevice > 0; c.BatchSizePerDevice /= 2 {
-		add(fmt.Sprintf("--batch-size-per-device %d", c.BatchSizePerDevice))
+	smaller := func() {
+		for c.BatchSizePerDevice = whole / 2; c.BatchSizePerDevice > 0; c.BatchSizePerDevice /= 2 {
+			add(fmt.Sprintf("--batch-size-per-device %d", c.BatchSizePerDevice))
+		}
+		c.BatchSizePerDevice = whole
 	}
-	c.BatchSizePerDevice, c.NumWorkers = whole, 0
+	smaller()
+	if kept := flags; c.FirstMomentDType == DTypeFloat32 {
+		c.FirstMomentDType = "bfloat16"
+		add("--first-moment-dtype bfloat16")
+		flags = append(slices.Clone(flags), "--first-moment-dtype bfloat16")
+		smaller()
+		c.FirstMomentDType, flags = DTypeFloat32, kept
+	}
+	c.NumWorkers = 0
 	if t, err := c.topology(); err == nil {
 		for _, larger := range t.Larger() {
 			if larger.Devices() > maxGrowth*t.Devices() {

@@ -158,6 +158,8 @@ type request struct {
 	scheduleSteps func(at trainer.Position) int
 	// tensors are those of the train state, by name.
 	tensors map[string]checkpoint.TensorInfo
+	// moments names those of them that are read from another dtype, where --first-moment-dtype may change.
+	moments map[string]bool
 }
 
 // resumePoint is a checkpoint that was restored, or chosen to be.
@@ -260,7 +262,7 @@ func (want *request) fits(where string, reader *checkpoint.StateReader) error {
 		switch {
 		case !ok:
 			return fmt.Errorf("checkpoint %s holds the trained tensor %s, which this model does not train: use the --model-id, --freeze and --scan it was written with, or begin a new run from its model/ folder", where, have.Name)
-		case !slices.Equal(t.Shape, have.Shape) || t.DType != have.DType:
+		case !slices.Equal(t.Shape, have.Shape) || t.DType != have.DType && !want.moments[have.Name]:
 			return fmt.Errorf("checkpoint %s holds the tensor %s as %s %v, this model as %s %v: use the --model-id it was written with", where, have.Name, have.DType, have.Shape, t.DType, t.Shape)
 		}
 		seen++

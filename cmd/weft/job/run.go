@@ -190,7 +190,7 @@ func (r *run) openBatches(context.Context) (err error) {
 		return err
 	}
 	// The schedule comes with the beginning, which may decide its length.
-	r.opt, err = optim.NewAdamW(optim.Constant(r.LearningRate), r.Beta1, r.Beta2, r.Eps, r.WeightDecay)
+	r.opt, err = r.adamW(optim.Constant(r.LearningRate), r.Beta1, r.Beta2, r.Eps, r.WeightDecay)
 	return err
 }
 

@@ -43,8 +43,10 @@ type settings struct {
 	Beta2        float64 `json:"beta2" flag:"--beta2"`
 	Eps          float64 `json:"eps" flag:"--eps"`
 	MaxGradNorm  float64 `json:"max_grad_norm" flag:"--max-grad-norm"`
-	Schedule     string  `json:"schedule" flag:"--schedule"`
-	WarmupSteps  int     `json:"warmup_steps" flag:"--warmup-steps"`
+	// FirstMomentDType is not in the records of versions that knew float32 only.
+	FirstMomentDType string `json:"first_moment_dtype" flag:"--first-moment-dtype"`
+	Schedule         string `json:"schedule" flag:"--schedule"`
+	WarmupSteps      int    `json:"warmup_steps" flag:"--warmup-steps"`
 	// ScheduleSteps is the length of a schedule that depends on it, 0 for one that does not.
 	ScheduleSteps int `json:"schedule_steps" flag:"--num-epochs" text:"the number of steps of --schedule cosine (--num-epochs)" follows:"--schedule,--batch-size-per-device,--drop-last,--dataset,--tokenizer,--dataset-split,--template,--loss-on,--max-seq-len"`
 }
@@ -125,7 +127,7 @@ func Version() string {
 
 // parseRecord reads a record, strictly: one with fields that this version does not know is of a later one.
 func parseRecord(raw []byte, where string) (runRecord, error) {
-	var r runRecord
+	r := runRecord{Settings: settings{FirstMomentDType: DTypeFloat32}}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {

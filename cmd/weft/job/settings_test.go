@@ -66,6 +66,13 @@ func TestRecordOfARun(t *testing.T) {
 	require.NotContains(t, printed, "changes")
 }
 
+// A record of a version that kept moments as float32 only says so by nothing.
+func TestRecordWithoutMomentDType(t *testing.T) {
+	r, err := parseRecord([]byte(`{"format":2,"settings":{"seed":42}}`), "run.json")
+	require.NoError(t, err)
+	require.Equal(t, settings{Seed: 42, FirstMomentDType: DTypeFloat32}, r.Settings)
+}
+
 func TestRecordOfAnotherVersion(t *testing.T) {
 	dir := t.TempDir()
 	for name, raw := range map[string]string{

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"weft/checkpoint"
-	"weft/checkpoint/safetensors"
 	"weft/data"
 	"weft/engine/trainer"
 	"weft/optim"
@@ -137,7 +136,7 @@ func (r *run) request(modelContent string) (*request, error) {
 			}
 			return r.stepsFrom(at)
 		},
-		tensors: map[string]checkpoint.TensorInfo{},
+		tensors: map[string]checkpoint.TensorInfo{}, moments: map[string]bool{},
 	}
 	if r.evalSet != nil {
 		want.record.EvalContent = r.evalSet.Fingerprint()
@@ -148,8 +147,9 @@ func (r *run) request(modelContent string) (*request, error) {
 		}
 		want.tensors[p.Name] = checkpoint.TensorInfo{Name: p.Name, DType: fileDTypes[p.DType], Shape: p.Dims}
 		for _, slot := range r.opt.Slots() {
-			name := p.Name + "/" + slot
-			want.tensors[name] = checkpoint.TensorInfo{Name: name, DType: safetensors.F32, Shape: p.Dims}
+			name := p.Name + "/" + slot.Name
+			want.tensors[name] = checkpoint.TensorInfo{Name: name, DType: fileDTypes[slot.DType], Shape: p.Dims}
+			want.moments[name] = true
 		}
 	}
 	return want, nil
@@ -163,7 +163,7 @@ func (r *run) settings(modelContent string) settings {
 		Shuffle: r.Shuffle, DropLast: r.DropLast, GlobalBatch: r.globalBatch, Seed: r.Seed,
 		RandomInit: r.RandomInit, Scan: r.Scan, Freeze: r.Freeze, ParamDType: r.ParamDType, ComputeDType: r.ComputeDType,
 		LearningRate: r.LearningRate, WeightDecay: r.WeightDecay, Beta1: r.Beta1, Beta2: r.Beta2, Eps: r.Eps,
-		MaxGradNorm: r.MaxGradNorm, Schedule: r.Schedule, WarmupSteps: r.WarmupSteps,
+		MaxGradNorm: r.MaxGradNorm, FirstMomentDType: r.FirstMomentDType, Schedule: r.Schedule, WarmupSteps: r.WarmupSteps,
 	}
 	if r.tok != nil {
 		s.TokenizerContent = r.tok.Fingerprint()
