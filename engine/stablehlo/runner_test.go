@@ -28,7 +28,10 @@ import (
 const devices = 4
 
 // One drawing compiles every operation: a few are enough.
-func init() { property.Checks(6) }
+func init() {
+	property.Checks(6)
+	property.Unshrunk()
+}
 
 // array is a host tensor: row-major little-endian bytes.
 type array struct {

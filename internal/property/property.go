@@ -26,6 +26,10 @@ func init() {
 // long. Call it from init.
 func Checks(n int) { set("rapid.checks", strconv.Itoa(n)) }
 
+// Unshrunk leaves a failing input as it was drawn, for a package whose inputs come from a seed, of which none is simpler than
+// another. Call it from init.
+func Unshrunk() { set("rapid.shrinktime", "0s") }
+
 // set gives a flag of rapid another default. The command line is read later and goes before it; rapid's environment variables
 // do not.
 func set(name, value string) {
