@@ -7,7 +7,7 @@ build: ## the one binary; the tag leaves out what only the gRPC transport of Clo
 	CGO_ENABLED=0 go build -trimpath -tags disable_grpc_modules -ldflags "-s -w" -o bin/weft ./cmd/weft
 
 test: ## what README and CI run
-	go test -timeout 40m ./...
+	go test -timeout 60m ./...
 
 lint: ## gofmt, vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "gofmt these files:"; gofmt -l .; exit 1; }

@@ -266,8 +266,7 @@ func TestAloneStopsAfterTheLaunchedSteps(t *testing.T) {
 				}
 			}
 			run := h.run(Run{Epochs: 2, From: c.from})
-			source := slowSource{h, wait}
-			run.Source = source
+			run.Source = slowSource{h, sync.OnceFunc(func() { close(wait) })}
 			at, err := run.Do(t.Context(), stop)
 			require.ErrorIs(t, err, c.err)
 			require.Equal(t, c.saves, h.saves)
@@ -299,17 +298,11 @@ func TestStopDuringASave(t *testing.T) {
 // slowSource ends a wait when the context of Batches is cancelled.
 type slowSource struct {
 	*host
-	wait chan struct{}
+	end func()
 }
 
 func (s slowSource) Batches(ctx context.Context, epoch, first int) iter.Seq2[engine.Batch, error] {
-	context.AfterFunc(ctx, func() {
-		select {
-		case <-s.wait:
-		default:
-			close(s.wait)
-		}
-	})
+	context.AfterFunc(ctx, s.end)
 	return s.host.Batches(ctx, epoch, first)
 }
 
