@@ -17,3 +17,9 @@ func renameNoReplace(oldName, newName string) error {
 	}
 	return &os.LinkError{Op: "rename", Old: oldName, New: newName, Err: err}
 }
+
+// inPageCache tells whether the byte of a file at off can be read without waiting for a disk; false where no system tells.
+func inPageCache(f *os.File, off int64) bool {
+	n, err := unix.Preadv2(int(f.Fd()), [][]byte{make([]byte, 1)}, off, unix.RWF_NOWAIT)
+	return err == nil && n == 1
+}

@@ -226,18 +226,32 @@ func (r *StateReader) checkHeader(rd Reader, f FileEntry) error {
 // pieces holds read buffers.
 var pieces = sync.Pool{New: func() any { b := make([]byte, readPiece); return &b }}
 
+// inTurn is a Reader of a disk that likes one stream better than several: slices are read one after the other, where their n bytes
+// at off are not in memory already.
+type inTurn interface {
+	InTurn(off, n int64, read func() error) error
+}
+
 // readWhole streams the n bytes of a slice once, copies what falls into the
 // runs to dst and returns the checksum of all of it.
 func (r *StateReader) readWhole(file Reader, s *Slice, n int64, newRuns func() *region.Runs, dst []byte) (crc uint32, err error) {
-	runs := newRuns()
+	turn, ok := file.(inTurn)
+	if !ok {
+		return r.stream(file, s, n, readPiece, newRuns(), dst)
+	}
+	err = turn.InTurn(s.Offset, n, func() (err error) {
+		crc, err = r.stream(file, s, n, diskPiece, newRuns(), dst)
+		return err
+	})
+	return crc, err
+}
+
+// stream is readWhole by pieces of so many bytes.
+func (r *StateReader) stream(file Reader, s *Slice, n, piece int64, runs *region.Runs, dst []byte) (crc uint32, err error) {
 	src, d, left, ok := runs.Next()
 	direct := ok && src == 0 && left == n // the bytes are dst's own, no copy
 	buf := pieces.Get().(*[]byte)
 	defer pieces.Put(buf)
-	piece := int64(readPiece)
-	if _, local := file.(osReader); local {
-		piece = diskPiece
-	}
 	for off := int64(0); off < n; {
 		p := (*buf)[:min(piece, n-off)]
 		if direct {

@@ -97,6 +97,7 @@ func (a *Array) sendMemory(i int, region sharding.Region, size int, fill Fill) e
 	if err != nil {
 		return fmt.Errorf("make a shard for device %d: %w", rt.local[i], err)
 	}
+	mem.Populate() // here, beside other tensors' reads: fill may be reading alone
 	if err := fill(region, mem.Bytes()); err != nil {
 		return errors.Join(err, mem.Free())
 	}
