@@ -93,7 +93,7 @@ func (p *ckptPlace) verify(ctx context.Context, e checkpoint.Entry, bar *byteBar
 func (v *Verification) Write(w io.Writer) error {
 	for _, c := range v.Checkpoints {
 		if c.State == StateOK {
-			fmt.Fprintf(w, "%s is whole: %d files, %s\n", c.Name, c.Files, decimalSize(c.Bytes))
+			fmt.Fprintf(w, "%s is whole: %s, %s\n", c.Name, plural(c.Files, "file", "files"), decimalSize(c.Bytes))
 			continue
 		}
 		fmt.Fprintf(w, "%s is %s\n", c.Name, c.State)
