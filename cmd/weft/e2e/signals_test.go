@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -225,6 +226,10 @@ func (c *crash) readerGone(t *testing.T) {
 
 // A hangup asks a run to stop as SIGTERM does, unless the run was started to ignore it.
 func (c *crash) nohup(t *testing.T) {
+	// Who listens does not hand on that the tests themselves were started to ignore it.
+	listening := make(chan os.Signal, 1)
+	signal.Notify(listening, syscall.SIGHUP)
+	defer signal.Stop(listening)
 	for _, ignored := range []bool{false, true} {
 		storage := filepath.Join(t.TempDir(), fmt.Sprint("run-", ignored))
 		cmd := c.command(t, storage, []string{"WEFT_FAULT=write/metrics.jsonl:5:stop"}, "--grace-period", "1h")
