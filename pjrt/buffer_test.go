@@ -12,23 +12,32 @@ import (
 	"weft/pjrt"
 )
 
+// hostTypes are those that go to a device and back.
+var hostTypes = []pjrt.DType{pjrt.Bool, pjrt.Int8, pjrt.Int16, pjrt.Int32, pjrt.Int64, pjrt.Uint8, pjrt.Uint16, pjrt.Uint32, pjrt.Uint64,
+	pjrt.Float16, pjrt.Float32, pjrt.Float64, pjrt.BFloat16, pjrt.Complex64, pjrt.Complex128, pjrt.Float8E5M2, pjrt.Float8E4M3FN}
+
+// randomBytes are those of an array of any bits that its dtype may have.
+func randomBytes(t *testing.T, random *rand.ChaCha8, dt pjrt.DType, dims []int) []byte {
+	t.Helper()
+	n, err := pjrt.ByteSize(dt, dims)
+	require.NoError(t, err)
+	raw := make([]byte, n)
+	_, _ = random.Read(raw)
+	if dt == pjrt.Bool {
+		for i := range raw {
+			raw[i] &= 1
+		}
+	}
+	return raw
+}
+
 func TestBufferRoundTrip(t *testing.T) {
 	shapes := [][]int{nil, {5}, {0}, {2, 3}, {3, 0, 2}, {2, 3, 4}, {1, 2, 3, 4}}
-	types := []pjrt.DType{pjrt.Bool, pjrt.Int8, pjrt.Int16, pjrt.Int32, pjrt.Int64, pjrt.Uint8, pjrt.Uint16, pjrt.Uint32, pjrt.Uint64,
-		pjrt.Float16, pjrt.Float32, pjrt.Float64, pjrt.BFloat16, pjrt.Complex64, pjrt.Complex128, pjrt.Float8E5M2, pjrt.Float8E4M3FN}
 	eachCPU(t, 2, func(t *testing.T, c *pjrt.Client) {
 		random := rand.NewChaCha8([32]byte{7})
-		for _, dt := range types {
+		for _, dt := range hostTypes {
 			for _, dims := range shapes {
-				n, err := pjrt.ByteSize(dt, dims)
-				require.NoError(t, err)
-				raw := make([]byte, n)
-				_, _ = random.Read(raw)
-				if dt == pjrt.Bool {
-					for i := range raw {
-						raw[i] &= 1
-					}
-				}
+				raw := randomBytes(t, random, dt, dims)
 				want := bytes.Clone(raw)
 				b := put(t, c, raw, dt, dims, 1)
 				clear(raw) // the caller may reuse its memory at once

@@ -43,23 +43,13 @@ func requireHeld(t testing.TB, want int64) {
 }
 
 func TestZeroCopyRoundTrip(t *testing.T) {
-	types := []pjrt.DType{pjrt.Bool, pjrt.Int8, pjrt.Int16, pjrt.Int32, pjrt.Int64, pjrt.Uint8, pjrt.Uint16, pjrt.Uint32, pjrt.Uint64,
-		pjrt.Float16, pjrt.Float32, pjrt.Float64, pjrt.BFloat16, pjrt.Complex64, pjrt.Complex128, pjrt.Float8E5M2, pjrt.Float8E4M3FN}
 	eachCPU(t, 16, func(t *testing.T, c *pjrt.Client) {
 		require.True(t, c.ZeroCopy())
 		held, handles := hostmem.Held(), pjrt.LiveHandles()
 		random := rand.NewChaCha8([32]byte{7})
-		for i, dt := range types {
+		for i, dt := range hostTypes {
 			for _, dims := range [][]int{nil, {5}, {2, 3}, {2, 3, 4}, {1000, 37}} {
-				n, err := pjrt.ByteSize(dt, dims)
-				require.NoError(t, err)
-				raw := make([]byte, n)
-				_, _ = random.Read(raw)
-				if dt == pjrt.Bool {
-					for i := range raw {
-						raw[i] &= 1
-					}
-				}
+				raw := randomBytes(t, random, dt, dims)
 				b, _ := give(t, c, raw, dt, dims, i%16)
 				require.Equal(t, dt, b.DType())
 				require.Same(t, c.Devices()[i%16], b.Device())
